@@ -240,8 +240,16 @@ impl Cluster {
                     self.groups.proofs.insert(member.id, Proof { gs: member.gs, place });
                 }
             }
-            // What it lacked is the group's need from now on.
+            // What it lacked is the group's need from now on, and what it had too much, if its node was not told so.
             for member in group.slots.iter().flatten() {
+                let chosen: Vec<StorageHandle> = self
+                    .places(member.id)
+                    .filter(|place| place.excess && !place.corrupt)
+                    .map(|place| place.storage)
+                    .collect();
+                for storage in chosen {
+                    self.blocks.keep_any_stamp(storage, member.id);
+                }
                 self.blocks.note_change(member.id);
                 self.low.queues_mut().remove(member.id);
             }

@@ -98,7 +98,8 @@ impl Cluster {
         orders.retain(|order| {
             let proving = self.groups.proving.get(&order.block.id);
             let place = proving.map(|proving| proving.place);
-            place.is_some_and(|place| place == self.life_of(order.storage))
+            let is_its = place.is_some_and(|place| place == self.life_of(order.storage));
+            is_its && self.is_good_on(order.storage, order.block.id)
         });
         orders
     }
@@ -120,8 +121,10 @@ impl Cluster {
         let Some(crc32c) = *crc32c else { return Changes::default() };
         self.groups.proving.remove(&block.id);
         let place = proving.place;
-        let is_as_told =
-            self.life_of(place.storage) == place && self.storage(place.storage).uuid == *storage;
+        // One that is on its way out takes no other's place.
+        let is_as_told = self.life_of(place.storage) == place
+            && self.storage(place.storage).uuid == *storage
+            && self.is_good_on(place.storage, block.id);
         let owner = block.id.group();
         let Some(slots) = lookup.block(owner).map(|facts| Slots::of(lookup, owner, &facts)) else {
             return Changes::default();

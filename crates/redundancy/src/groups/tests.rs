@@ -221,6 +221,25 @@ fn a_replica_that_nobody_has_proven_keeps_the_others() {
     assert_eq!(world.cluster.queues().len(), 0, "too many is not too few");
 }
 
+/// Between the look and the entry a balancer has moved the replica that was read: what it has left is chosen for deletion
+/// as one of four.
+#[test]
+fn what_was_too_much_before_a_group_is_formed_is_judged_anew() {
+    let mut world = world();
+    let encoder = begin(&mut world);
+    report_parities(&mut world);
+    assert_eq!(can_form(&world, encoder), Ok(()));
+    let moved = world.good(member(1), 0);
+    let kind = ReplicaEventKind::Received { delete_hint: Some("uuid-1".to_string()) };
+    world.event(7, ReplicaEvent { block: moved, kind, crc32c: None });
+    assert_eq!(can_form(&world, encoder), Err(NotFormed::MemberLost), "it is to go");
+    form(&mut world);
+    let gone = drop_all(&mut world, &[]);
+    let of: BTreeSet<BlockId> = gone.iter().map(|(_, block)| block.id).collect();
+    assert_eq!(of, BTreeSet::from([member(0), member(2)]), "none of the other is proven");
+    assert_eq!(world.places(member(1)).len(), 4);
+}
+
 #[test]
 fn a_proof_ends_with_the_process() {
     let mut world = formed();
