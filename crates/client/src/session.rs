@@ -133,12 +133,24 @@ impl Session {
         offset: u64,
         len: u64,
     ) -> Result<convert::LocatedFile> {
+        self.located_again(path, offset, len, false).await
+    }
+
+    /// The same, also by those who have not been able to read from the places that they were told before.
+    pub(crate) async fn located_again(
+        &self,
+        path: &str,
+        offset: u64,
+        len: u64,
+        after_failure: bool,
+    ) -> Result<convert::LocatedFile> {
         let request = GetBlockLocationsRequestProto {
             src: path.to_string(),
             offset,
             // Hadoop's NameNode reads it as a signed number.
             length: len.min(i64::MAX as u64 - offset.min(i64::MAX as u64)),
             with_unit_crcs: None,
+            after_failure: after_failure.then_some(true),
         };
         let response: GetBlockLocationsResponseProto =
             self.namenode.call("getBlockLocations", &request).await?;

@@ -378,7 +378,7 @@ impl Cluster {
         const FEW: usize = 3;
         let is_able = |node: NodeHandle| {
             let node = self.node(node);
-            node.is_readable() && node.takes_groups && !self.is_stale(node, now)
+            node.is_readable() && node.takes_groups && !self.is_late(node, now)
         };
         let good = self.places(handle).filter(|place| !place.corrupt && !place.excess);
         let with_parity = good.map(|place| place.storage);
@@ -403,17 +403,25 @@ impl Cluster {
         let node_of = |storage: StorageHandle| self.node(self.storage(storage).node);
         let serves = |storage: StorageHandle| {
             let node = node_of(storage);
-            node.is_readable() && !self.is_stale(node, now)
+            node.is_readable() && !self.is_late(node, now)
         };
         if !corrupt && named.iter().any(|(storage, _)| serves(*storage)) {
             return Vec::new();
         }
-        let mut known: BTreeSet<NodeHandle> = BTreeSet::new();
-        if !corrupt {
-            known.extend(named.iter().map(|(storage, _)| node_of(*storage).handle));
-        }
+        self.decoders_beside(handle, if corrupt { &[] } else { named }, now)
+    }
+
+    /// Those who decode a member of a group for readers, without the nodes of places that are named already.
+    pub fn decoders_beside(
+        &self,
+        handle: BlockId,
+        named: &[(StorageHandle, UnitIndex)],
+        now: Now,
+    ) -> Vec<(StorageHandle, UnitIndex)> {
+        let node_of = |storage: StorageHandle| self.storage(storage).node;
+        let mut known: BTreeSet<NodeHandle> = named.iter().map(|(at, _)| node_of(*at)).collect();
         let mut decoders = self.decoders(handle, now);
-        decoders.retain(|storage| known.insert(node_of(*storage).handle));
+        decoders.retain(|storage| known.insert(node_of(*storage)));
         decoders.into_iter().map(|storage| (storage, UnitIndex(0))).collect()
     }
 

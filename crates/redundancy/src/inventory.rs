@@ -532,6 +532,12 @@ impl Cluster {
         silence(node, now) >= self.config.stale_interval
     }
 
+    /// Whether so many heartbeats of a DataNode are missing that it may be gone: long before it is stale.
+    pub(crate) fn is_late(&self, node: &DataNode, now: Now) -> bool {
+        silence(node, now) >= self.config.tolerated_heartbeats * self.config.heartbeat_interval
+            || self.is_stale(node, now)
+    }
+
     /// Live DataNodes.
     pub fn live_count(&self) -> usize {
         self.nodes().filter(|node| node.alive).count()

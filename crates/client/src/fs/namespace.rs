@@ -218,6 +218,7 @@ impl FileSystem {
             src: path.to_string(),
             length: i64::MAX as u64,
             with_unit_crcs: Some(true),
+            after_failure: None,
             ..Default::default()
         };
         let response: GetBlockLocationsResponseProto =

@@ -128,7 +128,7 @@ impl OpenedFile {
     pub(crate) async fn refresh(&self, offset: u64) -> Result<()> {
         tokio::time::sleep(REFRESH_WAIT).await;
         let old = self.block_at(offset)?;
-        let fresh = self.session.located(&self.path, offset, 1).await?;
+        let fresh = self.session.located_again(&self.path, offset, 1, true).await?;
         let same = |block: &&Located| block.block.block.id == old.block.block.id;
         let mut located = self.located.lock().unwrap_or_else(|poison| poison.into_inner());
         // Hadoop's NameNode names a block that is being written only as the last one.

@@ -57,6 +57,7 @@ async fn locations(
             offset,
             length,
             with_unit_crcs,
+            after_failure: None,
         };
         let answer: pb::GetBlockLocationsResponseProto =
             client.call("getBlockLocations", &request).await.unwrap();

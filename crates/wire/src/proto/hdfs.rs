@@ -1692,6 +1692,9 @@ pub struct GetBlockLocationsRequestProto {
     /// Field 1000 `withUnitCrcs`.
     #[prost(bool, optional, tag = "1000")]
     pub with_unit_crcs: ::core::option::Option<bool>,
+    /// Field 1001 `afterFailure`.
+    #[prost(bool, optional, tag = "1001")]
+    pub after_failure: ::core::option::Option<bool>,
 }
 
 /// `hadoop.hdfs.GetBlockLocationsResponseProto`.

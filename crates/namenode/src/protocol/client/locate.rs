@@ -25,6 +25,17 @@ pub struct Locator<'a> {
     pub reader: Reader<'a>,
     /// The time, for what is stale.
     pub now: Now,
+    /// Whether the reader could not read from the places that it was told before.
+    pub after_failure: bool,
+}
+
+impl<'a> Locator<'a> {
+    /// For those who write.
+    pub fn for_writers(node: &'a NameNode, cluster: &'a Cluster) -> Locator<'a> {
+        let block_pool = node.ns.identity().block_pool_id.as_str();
+        let reader = Reader::default();
+        Locator { cluster, block_pool, reader, now: node.now(), after_failure: false }
+    }
 }
 
 impl Locator<'_> {
@@ -130,11 +141,14 @@ impl Locator<'_> {
         Places { storages, corrupt }
     }
 
-    /// The places of a member of a contiguous group: where none of them can be read from a node that is heard of, those
-    /// who decode it stand behind them.
+    /// The places of a member of a contiguous group: where none of them can be read from a node that is heard of, or the
+    /// reader says so, those who decode it stand behind them.
     fn with_decoders(&self, mut places: Places, handle: BlockId) -> Places {
-        let decoders =
-            self.cluster.readers_of_member(handle, &places.storages, places.corrupt, self.now);
+        let Places { storages, corrupt } = &places;
+        let decoders = match self.after_failure {
+            true => self.cluster.decoders_beside(handle, storages, self.now),
+            false => self.cluster.readers_of_member(handle, storages, *corrupt, self.now),
+        };
         if places.corrupt && !decoders.is_empty() {
             return Places { storages: decoders, corrupt: false };
         }

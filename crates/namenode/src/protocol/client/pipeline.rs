@@ -6,7 +6,7 @@ use cairn_master::pipeline::{self, Additional};
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::{Caller, Outcome};
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{BlockLookup, Cluster, NodeClaim, Reader};
+use cairn_redundancy::{BlockLookup, Cluster, NodeClaim};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::proto::hdfs as pb;
 
@@ -40,8 +40,7 @@ pub async fn add_block(node: &NameNode, call: &Call) -> Answer {
     let Added { offset, block, redundancy } =
         add_block::add_block(&op, &caller, node.call_id(call), &wanted).await?;
     let located = node.see(|cluster, _| {
-        let block_pool = node.ns.identity().block_pool_id.as_str();
-        let locator = Locator { cluster, block_pool, reader: Reader::default(), now: node.now() };
+        let locator = Locator::for_writers(node, cluster);
         locator.locate(offset, &block, &redundancy)
     });
     answer(&pb::AddBlockResponseProto { block: located })
@@ -80,8 +79,7 @@ pub async fn get_additional_datanode(node: &NameNode, call: &Call) -> Answer {
             storages: storages.into_iter().map(|storage| (storage, UnitIndex(0))).collect(),
             corrupt: false,
         };
-        let block_pool = node.ns.identity().block_pool_id.as_str();
-        let locator = Locator { cluster, block_pool, reader: Reader::default(), now: node.now() };
+        let locator = Locator::for_writers(node, cluster);
         let extended = locator.extended(block.id, block.gs, block.len);
         locator.located(extended, u64::MAX, &places, false)
     });
@@ -127,8 +125,7 @@ fn new_stamp(
     (id, gs): (BlockId, GenerationStamp),
     len: u64,
 ) -> pb::LocatedBlockProto {
-    let block_pool = node.ns.identity().block_pool_id.as_str();
-    let locator = Locator { cluster, block_pool, reader: Reader::default(), now: node.now() };
+    let locator = Locator::for_writers(node, cluster);
     let none = Places { storages: Vec::new(), corrupt: false };
     let extended = locator.extended(id, gs, len);
     let mut located = locator.located(extended, u64::MAX, &none, id.is_striped());

@@ -22,13 +22,20 @@ use crate::store::Snapshot;
 /// A quota or space that is not limited (`HdfsConstants.QUOTA_RESET` as an unsigned number).
 const NO_QUOTA: u64 = u64::MAX;
 
-/// Runs `work` with a locator for the caller of `call`; the lock on the cluster is short.
-fn with_locator<R>(node: &NameNode, call: &Call, work: impl FnOnce(&Locator<'_>) -> R) -> R {
+/// Runs `work` with a locator for the caller of `call`, who may have failed to read where it was told before; the lock on
+/// the cluster is short.
+fn with_locator<R>(
+    node: &NameNode,
+    call: &Call,
+    after_failure: bool,
+    work: impl FnOnce(&Locator<'_>) -> R,
+) -> R {
     let host = call.peer.ip().to_canonical().to_string();
     let rack = node.topology.rack_of_client(&host);
     let block_pool = node.ns.identity().block_pool_id.as_str();
     let reader = Reader { host: &host, rack: rack.as_deref() };
-    node.see_cluster(|cluster| work(&Locator { cluster, block_pool, reader, now: node.now() }))
+    let now = node.now();
+    node.see_cluster(|cluster| work(&Locator { cluster, block_pool, reader, now, after_failure }))
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#getBlockLocations`.
@@ -49,7 +56,8 @@ pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Ans
     }
     let found =
         node.ns.read(|store| query::get_blocks(store, caller, path, offset, len, now_ms))?;
-    let mut located = with_locator(node, call, |locator| locator.located_blocks(&found));
+    let mut located =
+        with_locator(node, call, request.after_failure(), |locator| locator.located_blocks(&found));
     if request.with_unit_crcs() {
         for (proto, (_, block)) in located.blocks.iter_mut().zip(&found.blocks) {
             (proto.unit_crc_indices, proto.unit_crc32cs) = unit_crcs(block);
@@ -90,7 +98,9 @@ fn small_file_locations(
     let (mut answer, mut touched) = (None, None);
     node.ns.read(|store| {
         query::visit_small_file(store, caller, path, range, now_ms, &mut |found| {
-            answer = with_locator(node, call, |locator| locator.small_file(found));
+            answer = with_locator(node, call, request.after_failure(), |locator| {
+                locator.small_file(found)
+            });
             touched = found.touch.then_some(found.entry.inode.id);
         })
     })?;
@@ -203,7 +213,7 @@ fn locations_of(
     path: &str,
 ) -> Result<Option<pb::LocatedBlocksProto>, Refusal> {
     let found = snapshot::blocks_at(node, path)?;
-    Ok(found.map(|found| with_locator(node, call, |locator| locator.located_blocks(&found))))
+    Ok(found.map(|found| with_locator(node, call, false, |locator| locator.located_blocks(&found))))
 }
 
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getListing`.

@@ -12,7 +12,7 @@ use cairn_namespace::ops::lease::RenewLease;
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::{BlockRef, InodeId, NamespaceError, Outcome, query};
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{Reader, StoragePolicy};
+use cairn_redundancy::StoragePolicy;
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
@@ -131,8 +131,7 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
     // It is found by its id, as it may have been moved by now.
     let id = status.inode.id;
     let block = node.see(|cluster, lookup| -> Result<_, Refusal> {
-        let block_pool = node.ns.identity().block_pool_id.as_str();
-        let locator = Locator { cluster, block_pool, reader: Reader::default(), now: node.now() };
+        let locator = Locator::for_writers(node, cluster);
         let Some((offset, block)) = &last else {
             // Writing begins with a new block: the last one is only named, so that `addBlock` fits.
             let named = query::last_block(lookup.store, id)?.filter(|_| new_block);

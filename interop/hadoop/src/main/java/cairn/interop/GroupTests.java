@@ -319,6 +319,8 @@ final class GroupTests {
       cluster.killDataNode(node);
       gone.add(node);
     }
+    // Nobody but the reader has noticed.
+    read("when DataNodes " + lost + " have just ended");
     Runner.await(
         "DataNodes are dead",
         () -> fs.getDataNodeStats(DatanodeReportType.DEAD).length == gone.size());
