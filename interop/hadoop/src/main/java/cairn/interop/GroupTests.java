@@ -319,8 +319,13 @@ final class GroupTests {
       cluster.killDataNode(node);
       gone.add(node);
     }
-    // Nobody but the reader has noticed.
-    read("when DataNodes " + lost + " have just ended");
+    // Nobody but the reader has noticed; it waits between its tries as long as Hadoop's client does by default.
+    Configuration patient = new Configuration(fs.getConf());
+    patient.unset("dfs.client.retry.window.base");
+    try (FileSystem reader = FileSystem.newInstance(fs.getUri(), patient);
+        FSDataInputStream in = reader.open(file)) {
+      equal(digest, Data.digest(in), "SHA-256 when DataNodes " + lost + " have just ended");
+    }
     Runner.await(
         "DataNodes are dead",
         () -> fs.getDataNodeStats(DatanodeReportType.DEAD).length == gone.size());
