@@ -9,7 +9,7 @@ mod read;
 mod replicated;
 mod striped;
 
-use crate::model::{DIRECTORY, FileModel};
+use crate::model::{DIRECTORIES, FileModel};
 use crate::name_node::{CallError, LocatedBlock, POLICIES, policy_name};
 use crate::world::{Event, Job, World};
 use block::BLOCK_LEN;
@@ -18,6 +18,7 @@ use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::lease::RenewLease;
 use cairn_namespace::ops::rename::Rename;
+use cairn_namespace::ops::snapshot::{CreateSnapshot, DeleteSnapshot};
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::{BlockRef, CallId, Command, InodeId, Outcome};
 use cairn_redundancy::StorageType;
@@ -80,6 +81,9 @@ impl World<'_> {
             self.clients[at].die();
             return;
         }
+        if self.grouping.is_some() && self.rng.one_in(10) {
+            self.read_as_located();
+        }
         self.renew(at);
         match self.clients[at].job.take() {
             Some(job) => job.step(self, at),
@@ -97,8 +101,26 @@ impl World<'_> {
         }
     }
 
+    /// Makes a snapshot, or deletes one.
+    fn begin_snapshot(&mut self, at: usize) {
+        let path = DIRECTORIES[1].to_string();
+        let command = match self.rng.pick(&self.model.snapshots).cloned() {
+            Some(name) if self.model.snapshots.len() > 2 || self.rng.one_in(2) => {
+                Command::from(DeleteSnapshot { path, name })
+            }
+            _ => {
+                let name = format!("s{}", self.clients[at].next_call().call_id);
+                CreateSnapshot { path, name }.into()
+            }
+        };
+        self.begin_call(at, command, Goal::Nothing);
+    }
+
     /// Chooses something to do.
     fn begin(&mut self, at: usize) {
+        if self.grouping.is_some() && self.rng.one_in(25) {
+            return self.begin_snapshot(at);
+        }
         let closed: Vec<(InodeId, String)> = self
             .model
             .files
@@ -129,11 +151,7 @@ impl World<'_> {
                 }
             }
             (_, Some((id, path))) => {
-                let len = self.model.files.get(&id).map_or(0, |file| file.written.len() as u64);
-                let new_len = match self.rng.one_in(2) {
-                    true => self.rng.range(0, len + 1),
-                    false => self.rng.range(0, 3) * BLOCK_LEN,
-                };
+                let new_len = self.cut_at(id);
                 let holder = self.clients[at].holder();
                 let client_machine = String::new();
                 let truncate = Truncate { path, new_len, holder, client_machine };
@@ -153,15 +171,34 @@ impl World<'_> {
         self.note(|| format!("{holder} wants {path} closed: {closed:?}"));
     }
 
+    /// Where a file is to be cut off.
+    fn cut_at(&mut self, file: InodeId) -> u64 {
+        if self.grouping.is_none() {
+            let len = self.model.files.get(&file).map_or(0, |file| file.written.len() as u64);
+            return match self.rng.one_in(2) {
+                true => self.rng.range(0, len + 1),
+                false => self.rng.range(0, 3) * BLOCK_LEN,
+            };
+        }
+        let at = self.rng.range(0, 3);
+        let found = cairn_namespace::query::file_blocks(&self.name_node.store, file);
+        let found = crate::name_node::sure(found).map_or_else(Vec::new, |found| found.blocks);
+        found.get(at as usize).map_or(0, |(offset, _)| *offset)
+    }
+
     fn new_path(&mut self, at: usize) -> String {
         let call = self.clients[at].next_call();
-        format!("{DIRECTORY}/{}-{}", self.clients[at].holder(), call.call_id)
+        let directory = DIRECTORIES[usize::from(self.grouping.is_some() && !self.rng.one_in(3))];
+        format!("{directory}/{}-{}", self.clients[at].holder(), call.call_id)
     }
 
     fn begin_create(&mut self, at: usize) {
         let fitting: Vec<(&str, u32, u32)> =
             POLICIES.into_iter().filter(|(_, k, m)| (k + m) as usize <= self.nodes.len()).collect();
-        let named = self.rng.pick(&fitting).copied().filter(|_| !self.rng.one_in(3));
+        let path = self.new_path(at);
+        let is_grouped = path.starts_with(DIRECTORIES[1]);
+        let named = self.rng.pick(&fitting).copied();
+        let named = named.filter(|_| !self.rng.one_in(3) && !is_grouped);
         let copies = self.rng.range(2, 4) as u16;
         let name = named.map(|(codec, k, m)| policy_name(codec, k, m));
         let known = crate::name_node::sure(cairn_namespace::query::policies(&self.name_node.store));
@@ -172,7 +209,7 @@ impl World<'_> {
         let width = named.map_or(usize::from(copies), |(_, k, m)| (k + m) as usize);
         let storage_policy = self.any_storage_policy(width);
         let create = Create {
-            path: self.new_path(at),
+            path,
             mode: 0o644.into(),
             holder: self.clients[at].holder(),
             client_machine: String::new(),
@@ -326,6 +363,18 @@ impl World<'_> {
         let is_torn = self.model.blocks.get(&block).is_some_and(|block| block.is_torn);
         if let Some(file) = self.written_by(file, holder).filter(|_| !is_torn) {
             file.acked = file.acked.max(end);
+        }
+    }
+
+    /// What is before `offset` is in blocks that are complete.
+    fn left_behind(&mut self, file: InodeId, holder: &str, offset: u64) {
+        match self.model.is_lazy {
+            true => {
+                if let Some(file) = self.written_by(file, holder) {
+                    file.acked = file.acked.max(offset);
+                }
+            }
+            false => self.synced(file, holder, offset),
         }
     }
 

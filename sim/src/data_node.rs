@@ -5,18 +5,19 @@
 
 mod stored;
 
+use crate::name_node::Located;
 use crate::rng::Rng;
+use cairn_master::contiguous::EncodedGroup;
+use cairn_redundancy::groups::prove::Proved;
 use cairn_redundancy::{
     BlockRef, Heartbeat, ReportedReplica, StorageReport, StorageState, StorageType, StorageUsage,
 };
 use cairn_replica::report::{Deletion, Event, ReplicaEvent, Untold};
 use cairn_replica::{RecoveryInfo, Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use stored::CHUNK_LEN;
-
-pub(crate) use stored::{NodeError, Stored};
+pub(crate) use stored::{CHECKSUM, CHUNK_LEN, NodeError, Stored};
 
 /// Bytes of a volume: more than any simulation writes.
 const VOLUME_LEN: u64 = 1 << 30;
@@ -57,6 +58,8 @@ pub(crate) struct DataNode {
     pub(crate) life: u64,
     /// How often it has registered.
     pub(crate) registrations: u64,
+    /// What pipelines have finalized is durable only when the system has written it, or somebody asks.
+    pub(crate) is_lazy: bool,
     /// Cut off from everybody.
     pub(crate) is_isolated: bool,
     /// Answers nobody before this time.
@@ -66,6 +69,8 @@ pub(crate) struct DataNode {
     /// Switched off for good, or until the operator thinks again.
     pub(crate) is_gone: bool,
     pub(crate) next_report_ms: u64,
+    /// The NameNode knows what its last start has found.
+    pub(crate) has_reported: bool,
     pub(crate) volumes: Vec<Volume>,
     pub(crate) replicas: BTreeMap<BlockId, Stored>,
     /// Replicas whose deletion a power cut may undo.
@@ -74,6 +79,14 @@ pub(crate) struct DataNode {
     image: Option<BTreeMap<BlockId, Stored>>,
     /// What is still to be told; the latest event of a replica counts.
     events: Untold,
+    /// What came of encoding groups, to be told with a heartbeat.
+    pub(crate) encoded: Vec<EncodedGroup>,
+    /// Replicas that it has read as its disks have them, to be told with a heartbeat.
+    pub(crate) proved: Vec<Proved>,
+    /// Blocks that clients are not served.
+    retired: BTreeSet<BlockId>,
+    /// How blocks can be had that are not here, and until when that holds.
+    pub(crate) virtuals: BTreeMap<(BlockId, GenerationStamp), (u64, Option<Located>)>,
     pub(crate) transfers: u32,
     /// The replica that the scanner looked at last.
     pub(crate) scanned: BlockId,
@@ -87,17 +100,23 @@ impl DataNode {
             up: true,
             life: 0,
             registrations: 0,
+            is_lazy: false,
             is_isolated: false,
             stalled_until_ms: 0,
             is_registered: false,
             intent: Intent::Serve,
             is_gone: false,
             next_report_ms: 0,
+            has_reported: false,
             volumes: Vec::new(),
             replicas: BTreeMap::new(),
             deleted: Vec::new(),
             image: None,
             events: Untold::default(),
+            encoded: Vec::new(),
+            proved: Vec::new(),
+            retired: BTreeSet::new(),
+            virtuals: BTreeMap::new(),
             transfers: 0,
             scanned: BlockId(i64::MIN),
         };
@@ -136,6 +155,11 @@ impl DataNode {
         })
     }
 
+    /// Whether the NameNode may still take a replica for whole of which a power cut has taken the end.
+    pub(crate) fn is_torn_untold(&self, stored: &Stored) -> bool {
+        stored.is_torn && !self.has_reported
+    }
+
     /// Whether it is about to tell of a replica that it has no more.
     pub(crate) fn will_tell_in_vain(&self, id: BlockId) -> bool {
         let mut of_it = self.events.iter().filter_map(|(_, events)| events.get(&id));
@@ -168,7 +192,12 @@ impl DataNode {
         self.up = false;
         self.life += 1;
         self.is_registered = false;
+        self.has_reported = false;
         self.events = Untold::default();
+        self.encoded.clear();
+        self.proved.clear();
+        self.retired.clear();
+        self.virtuals.clear();
         self.transfers = 0;
         for stored in std::mem::take(&mut self.deleted) {
             let is_usable = !self.volumes[stored.volume].is_failed && stored.damaged.is_empty();
@@ -184,7 +213,7 @@ impl DataNode {
                 ReplicaState::Finalized => ReplicaState::Finalized,
                 _ => ReplicaState::Rwr,
             };
-            if power_cut && state == ReplicaState::Rwr {
+            if power_cut && stored.synced < stored.data.len() as u64 {
                 let len = stored.data.len() as u64;
                 stored.cut(rng.range(stored.synced.min(len), len + 1));
             }
@@ -217,6 +246,7 @@ impl DataNode {
             xceivers: 1,
             failed_volumes: self.volumes.iter().filter(|volume| volume.is_failed).count() as u32,
             wants_report_lease,
+            takes_groups: true,
             ..Heartbeat::default()
         }
     }
@@ -399,9 +429,15 @@ impl DataNode {
 
     /// Completes a replica, durably.
     pub(crate) fn finalize(&mut self, id: BlockId, gs: GenerationStamp) -> Result<(), NodeError> {
+        let is_lazy = self.is_lazy;
         let stored = self.writable(id, gs)?;
         stored.replica.finalize(gs)?;
-        self.finalized(id)
+        let synced = stored.synced;
+        self.finalized(id)?;
+        if let Some(stored) = self.replicas.get_mut(&id).filter(|_| is_lazy) {
+            stored.synced = synced;
+        }
+        Ok(())
     }
 
     fn finalized(&mut self, id: BlockId) -> Result<(), NodeError> {
@@ -490,6 +526,48 @@ impl DataNode {
             return Err(NodeError::Damaged);
         }
         Ok(stored.data[range.start as usize..range.end as usize].to_vec())
+    }
+
+    /// The CRCs of a replica's chunks, as its `.meta` file has them.
+    pub(crate) fn chunk_crcs(
+        &self,
+        id: BlockId,
+        gs: GenerationStamp,
+    ) -> Result<Vec<u8>, NodeError> {
+        let stored = self.replicas.get(&id).ok_or(NodeError::NotFound)?;
+        stored.replica.check_readable(gs)?;
+        Ok(stored.chunk_crcs())
+    }
+
+    /// Whether a power cut takes nothing of a finalized replica.
+    pub(crate) fn is_durable(&self, id: BlockId) -> bool {
+        let stored = self.replicas.get(&id);
+        stored.is_some_and(|stored| stored.synced >= stored.data.len() as u64)
+    }
+
+    /// The system writes all that it has in memory.
+    pub(crate) fn write_back(&mut self) {
+        let ids: Vec<BlockId> = self.replicas.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.sync_finalized(id));
+    }
+
+    /// Serves those of the blocks that are here to clients no more.
+    pub(crate) fn retire(&mut self, blocks: Vec<BlockRef>) {
+        self.retired.extend(blocks.into_iter().map(|block| block.id));
+        self.retired.retain(|id| self.replicas.contains_key(id));
+    }
+
+    /// Whether clients are not served a block.
+    pub(crate) fn is_retired(&self, id: BlockId) -> bool {
+        self.retired.contains(&id)
+    }
+
+    /// Makes all bytes of a finalized replica durable.
+    pub(crate) fn sync_finalized(&mut self, id: BlockId) {
+        let here = self.replicas.get_mut(&id);
+        if let Some(stored) = here.filter(|s| s.replica.state() == ReplicaState::Finalized) {
+            stored.synced = stored.data.len() as u64;
+        }
     }
 
     /// Obeys an order to delete a replica, given by that registration, if it is not too late, and notes what is to be

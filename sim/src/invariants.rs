@@ -5,16 +5,17 @@
 //! - What the NameNode takes for a good replica or unit has the right bytes.
 //! - No node is told to delete the last good copy of a unit.
 //! - The namespace is what was answered, and what a replay of the log gives.
+//! - Contiguous groups protect their members (`groups.rs`).
 //! - A node is let go only when others have what it holds (`leaving.rs`).
 //! - What is placed is on storages of a type that the file's policy names.
 //! - In the end: every block whole, on as many racks as there are for it, nothing in excess, nothing pending, every
 //!   leaving node let go, every file closed and readable (`whole.rs`).
 
+mod groups;
 mod leaving;
 mod whole;
 
 use crate::data_node::Stored;
-use crate::name_node::sure;
 use crate::world::World;
 use cairn_namespace::query::BlockInfo;
 use cairn_namespace::{BlockState, block};
@@ -26,15 +27,21 @@ use std::rc::Rc;
 
 impl World<'_> {
     /// The data of the first `len` bytes of a block, from its file.
-    fn data_of(&self, info: &BlockInfo, len: u64) -> Option<Vec<u8>> {
+    pub(crate) fn data_of(&self, info: &BlockInfo, len: u64) -> Option<Vec<u8>> {
         let file = self.model.files.get(&info.block.file)?;
-        let offset = self.offset_of(info);
+        let offset = self.place_of(info)?;
         file.written.get(offset as usize..(offset + len) as usize).map(<[u8]>::to_vec)
     }
 
-    fn offset_of(&self, info: &BlockInfo) -> u64 {
+    /// Where a block is in its file; `None` if only snapshots have it.
+    pub(crate) fn place_of(&self, info: &BlockInfo) -> Option<u64> {
         let block = &info.block;
-        sure(block::position(&self.name_node.store, block.file, block.index)).offset
+        let found = block::position(&self.name_node.store, block.file, block.index).ok()?;
+        (found.id == block.id).then_some(found.offset)
+    }
+
+    fn offset_of(&self, info: &BlockInfo) -> u64 {
+        self.place_of(info).unwrap_or(u64::MAX)
     }
 
     /// The bytes of each unit of the first `len` bytes of a block.
@@ -72,9 +79,15 @@ impl World<'_> {
 
     /// Looks at one block: what is acknowledged of it must be there.
     pub(crate) fn check_block(&mut self, id: BlockId) {
+        if id.is_parity() {
+            return self.check_group(id);
+        }
         let Some(info) = self.name_node.block(id) else { return };
+        if let Some(of) = info.block.group {
+            return self.check_group(of.handle);
+        }
         let Some(file) = self.model.files.get(&info.block.file) else { return };
-        if self.is_excused(id) {
+        if self.is_excused(id) || self.place_of(&info).is_none() {
             return;
         }
         let is_complete = info.block.state == BlockState::Complete;
@@ -134,14 +147,29 @@ impl World<'_> {
             return;
         }
         self.compared = self.name_node.version;
-        let all = self.name_node.all_blocks();
-        let ids: BTreeSet<BlockId> = all.iter().map(|info| info.block.id).collect();
+        let (all, groups) = (self.name_node.all_blocks(), self.name_node.all_groups());
+        let mut ids: BTreeSet<BlockId> = all.iter().map(|info| info.block.id).collect();
+        ids.extend(groups.iter().map(|group| group.handle));
+        self.model.groups.retain(|handle, _| ids.contains(handle));
+        self.model.proofs.retain(|(_, id), _| ids.contains(id));
+        for group in groups.iter().filter(|group| group.is_formed()) {
+            let handle = group.handle;
+            self.check_group(handle);
+            let block = self.model.blocks.get(&handle);
+            let was_hurt = block.is_some_and(|block| !block.exposed.is_empty());
+            if was_hurt && !self.is_excused(handle) && self.group_lacks(group, true).is_none() {
+                self.is_whole_again(handle, usize::from(group.m));
+            }
+        }
         self.model.blocks.retain(|id, _| ids.contains(id));
         self.units.retain(|(id, _), _| ids.contains(id));
         for info in all.iter() {
             let id = &info.block.id;
             self.check_block(*id);
             self.check_accepted(info);
+            if info.block.group.is_some() {
+                continue;
+            }
             let whole = self.name_node.facts_of(*id).map_or(0, |facts| match &info.redundancy {
                 Redundancy::Replicated(copies) => usize::from(*copies) - 1,
                 Redundancy::Striped(_) => facts.expected_units() - facts.data_units(),
@@ -151,7 +179,9 @@ impl World<'_> {
                 .blocks
                 .get(id)
                 .is_some_and(|block| !block.exposed.is_empty() || block.tolerance < whole);
-            if was_hurt && !self.is_excused(*id) && self.lacks(info, true).is_none() {
+            // Of what only snapshots have, nobody knows the bytes.
+            let is_known = was_hurt && self.data_of(info, info.block.len).is_some();
+            if is_known && !self.is_excused(*id) && self.lacks(info, true).is_none() {
                 self.is_whole_again(*id, whole);
             }
         }
@@ -173,7 +203,8 @@ impl World<'_> {
             let Some(stored) = self.nodes[target.node].replicas.get(&id) else { continue };
             let as_reported = stored.replica.state() == ReplicaState::Finalized
                 && stored.replica.gs() == block.gs
-                && stored.damaged.is_empty();
+                && stored.damaged.is_empty()
+                && !self.nodes[target.node].is_torn_untold(stored);
             if as_reported && stored.data != units[place.unit.as_usize()] {
                 self.violate(format!(
                     "{id} on dn-{} has wrong bytes and counts as good",
@@ -188,7 +219,10 @@ impl World<'_> {
     pub(crate) fn check_command(&mut self, node: usize, command: &Command) {
         match command {
             Command::Invalidate(blocks) => {
-                blocks.iter().for_each(|block| self.check_deletion(node, block));
+                for block in blocks {
+                    self.check_deletion(node, block);
+                    self.check_group_deletion(node, block);
+                }
             }
             Command::Transfer(works) => {
                 works.iter().for_each(|work| self.check_types(work.block.id, &work.targets));
@@ -238,7 +272,7 @@ impl World<'_> {
         let held = self.nodes[node].replicas.get(&named.id).filter(is_good);
         let is_needed = info.block.state == BlockState::Complete
             && named.gs == info.block.gs
-            && held.is_some_and(|stored| stored.data.len() as u64 == named.len);
+            && held.is_some_and(|stored| stored.data.len() as u64 == named.len && !stored.is_torn);
         if !is_needed || self.is_excused(id) {
             return;
         }

@@ -7,6 +7,7 @@
 mod calls;
 mod client;
 mod data_node;
+mod encoding;
 mod fault_kinds;
 mod faults;
 mod invariants;

@@ -34,6 +34,9 @@ struct Arguments {
     /// Clients at most.
     #[arg(long)]
     clients: Option<usize>,
+    /// Files are in contiguous groups in all simulations.
+    #[arg(long)]
+    groups: bool,
     /// Kinds of faults that do not happen, separated by commas.
     #[arg(long, value_delimiter = ',', value_parser = FAULT_KINDS)]
     without: Vec<String>,
@@ -61,6 +64,7 @@ impl Arguments {
             trace: self.trace,
             faults: self.faults.unwrap_or(default.faults),
             clients: self.clients.unwrap_or(default.clients),
+            groups: self.groups,
             without: self.without_bits(),
             busy_ms: self.busy.map_or(default.busy_ms, |seconds| seconds * 1000),
             ..default
@@ -121,7 +125,10 @@ fn many(arguments: &Arguments) -> ExitCode {
     }
     let failed = failed.into_inner().unwrap_or_default();
     for (seed, why) in &failed {
-        println!("seed {seed}: {why}\n  replay: cargo run -p cairn-sim -- --seed {seed} --trace");
+        let groups = if arguments.groups { " --groups" } else { "" };
+        println!(
+            "seed {seed}: {why}\n  replay: cargo run -p cairn-sim -- --seed {seed}{groups} --trace"
+        );
     }
     println!("{} seeds, {} failed", arguments.seeds, failed.len());
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -137,6 +144,9 @@ fn shorten(seed: u64, options: Options) -> ExitCode {
     println!("seed {seed}, {} lines: {}", report.trace.len(), report.violation.unwrap_or_default());
     let mut command =
         format!("cargo run -p cairn-sim -- --seed {seed} --trace --busy {}", best.busy_ms / 1000);
+    if best.groups {
+        command += " --groups";
+    }
     if best.faults != u32::MAX {
         command += &format!(" --faults {}", best.faults);
     }

@@ -5,6 +5,8 @@ mod commits;
 mod core;
 mod entries;
 mod files;
+mod grouping;
+mod groups;
 mod log;
 mod names;
 mod op;
@@ -12,23 +14,26 @@ mod reports;
 
 use crate::parts::Parts;
 use crate::rng::Rng;
+use cairn_master::contiguous::rounds::{Rounds, Unjudged};
 use cairn_master::effects::EntryEffects;
 use cairn_master::facts::facts;
 use cairn_master::group::Groups;
 use cairn_master::{Lookup, Op, Submission, follow_up};
+use cairn_namespace::group::Group as BlockGroup;
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::ec::{AddEcPolicies, EnableEcPolicy, PolicySpec};
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::query::BlockInfo;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::store::memory::MemoryStore;
-use cairn_namespace::{BlockState as Written, Command, Retries, Settings, apply, query};
+use cairn_namespace::{BlockState as Written, Command, Entry, Retries, Settings, apply, query};
 use cairn_redundancy::{
     AdminState, BlockFacts, BlockLookup, Cluster, Config, GroupFacts, NodeHandle, Now,
     StoragePolicy, Ticket,
 };
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use entries::{Group, LIMITS, Request};
+use grouping::Round;
 use log::Log;
 use names::number_of;
 use op::Running;
@@ -40,6 +45,7 @@ use std::time::Duration;
 
 pub(crate) use self::core::Core;
 pub(crate) use entries::{Happening, InForce};
+pub(crate) use grouping::{GROUP_POLICIES, Grouping, Located, NamedOrder, NamedRebuild};
 pub(crate) use names::{CallError, Fall, LocatedBlock, Named, Target, sure};
 pub(crate) use op::{Answer, Carrier};
 
@@ -51,15 +57,19 @@ pub(crate) struct Facts<'a> {
     lookup: Lookup<'a>,
     store: &'a MemoryStore,
     known: &'a RefCell<Known>,
-    compares_crcs: bool,
+    bugs: &'a Bugs,
 }
 
 impl BlockLookup for Facts<'_> {
     fn block(&self, id: BlockId) -> Option<BlockFacts> {
-        self.known
-            .borrow_mut()
-            .block(self.store, id)
-            .map(|info| facts(&info.block, &info.redundancy))
+        if id.is_parity() {
+            let group =
+                self.lookup.group(id).filter(|group| group.formed || !self.bugs.forgets_attempts);
+            return group.map(|group| group.facts());
+        }
+        let info = self.known.borrow_mut().block(self.store, id)?;
+        let is_freed = self.bugs.frees_members && info.block.is_tombstone();
+        (!is_freed).then(|| facts(&info.block, &info.redundancy))
     }
 
     fn group(&self, handle: BlockId) -> Option<GroupFacts> {
@@ -75,7 +85,7 @@ impl BlockLookup for Facts<'_> {
     }
 
     fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {
-        self.lookup.unit_crc(id, unit).filter(|_| self.compares_crcs)
+        self.lookup.unit_crc(id, unit).filter(|_| self.bugs.compares_crcs)
     }
 
     fn is_future(&self, gs: GenerationStamp) -> bool {
@@ -86,11 +96,17 @@ impl BlockLookup for Facts<'_> {
 /// Known mistakes that are put back.
 #[derive(Clone, Copy, Debug)]
 struct Bugs {
+    compares_crcs: bool,
     syncs_before_answer: bool,
     lets_go_at_once: bool,
     reorders_effects: bool,
     drops_effects: bool,
     fails_what_is_durable: bool,
+    forgets_attempts: bool,
+    frees_members: bool,
+    reuses_handles: bool,
+    believes_encoders: bool,
+    forms_unchecked: bool,
 }
 
 /// Answers of the namespace as it is in force.
@@ -98,6 +114,7 @@ struct Bugs {
 struct Known {
     one: BTreeMap<BlockId, Option<Rc<BlockInfo>>>,
     all: Option<Rc<Vec<Rc<BlockInfo>>>>,
+    groups: Option<Rc<Vec<BlockGroup>>>,
 }
 
 impl Known {
@@ -134,8 +151,15 @@ pub(crate) struct NameNode {
     pub(crate) happenings: Vec<(u64, Happening)>,
     /// Entries of the log that the model knows of.
     logged: usize,
-    compares_crcs: bool,
     bugs: Bugs,
+    /// How contiguous groups are made here, if they are.
+    grouping: Option<Grouping>,
+    rounds: Rounds,
+    round: Option<Answer<Round>>,
+    /// What DataNodes have said of groups that they were to encode.
+    unjudged: Vec<Unjudged>,
+    /// The namespace as it was when attempts began, where that mistake is put back.
+    begun: BTreeMap<BlockId, MemoryStore>,
     /// Effects that the cluster hears of late, where that mistake is put back.
     late_effects: Vec<EntryEffects>,
     /// The last stamp that a block had at the start.
@@ -148,6 +172,8 @@ pub(crate) struct NameNode {
     blocks: RefCell<Known>,
     /// Commands that came into force, for the model of the namespace.
     pub(crate) done: Vec<InForce>,
+    /// How many of the first of these a start has found in the log.
+    pub(crate) replayed: usize,
 }
 
 impl Deref for NameNode {
@@ -175,8 +201,12 @@ fn cluster_config() -> Config {
     }
 }
 
-fn settings() -> Settings {
+fn settings(grouping: Option<Grouping>) -> Settings {
+    let quiet_ms = grouping.map_or(u64::MAX, |grouping| grouping.quiet_ms);
     Settings {
+        group_quiet_ms: quiet_ms,
+        group_short_quiet_ms: quiet_ms,
+        group_len_min: grouping.map_or(1, |grouping| grouping.len_min),
         block_size_min: 0,
         permissions_enabled: false,
         lease_soft_limit_ms: 30_000,
@@ -186,8 +216,14 @@ fn settings() -> Settings {
 }
 
 impl NameNode {
-    pub(crate) fn format(rng: Rng, parts: &dyn Parts) -> NameNode {
+    pub(crate) fn format(rng: Rng, grouping: Option<Grouping>, parts: &dyn Parts) -> NameNode {
         let bugs = Bugs {
+            compares_crcs: parts.compares_crcs(),
+            forgets_attempts: parts.forgets_attempts(),
+            frees_members: parts.frees_members(),
+            reuses_handles: parts.reuses_handles(),
+            believes_encoders: parts.believes_encoders(),
+            forms_unchecked: parts.forms_unchecked(),
             syncs_before_answer: parts.syncs_before_answer(),
             lets_go_at_once: parts.lets_go_at_once(),
             reorders_effects: parts.reorders_effects(),
@@ -213,14 +249,19 @@ impl NameNode {
             waits: BTreeMap::new(),
             happenings: Vec::new(),
             logged: 0,
-            compares_crcs: parts.compares_crcs(),
             bugs,
+            grouping,
+            rounds: Rounds::default(),
+            round: None,
+            unjudged: Vec::new(),
+            begun: BTreeMap::new(),
             late_effects: Vec::new(),
             since: GenerationStamp(0),
             fall: None,
             version: 0,
             blocks: RefCell::default(),
             done: Vec::new(),
+            replayed: 0,
         };
         node.serve();
         let policies = POLICIES.map(|(codec, k, m)| PolicySpec {
@@ -232,6 +273,9 @@ impl NameNode {
         node.own(AddEcPolicies { policies: policies.into() });
         for (codec, k, m) in POLICIES {
             node.own(EnableEcPolicy { name: policy_name(codec, k, m) });
+        }
+        for name in GROUP_POLICIES.iter().filter(|_| grouping.is_some()) {
+            node.own(EnableEcPolicy { name: name.to_string() });
         }
         let known = sure(query::policies(&node.store));
         let is_known = |name: String| known.iter().any(|info| info.policy.name == name);
@@ -254,17 +298,17 @@ impl NameNode {
         &mut self,
         work: impl FnOnce(&mut Cluster, &dyn BlockLookup, Now, &mut dyn FnMut() -> u64) -> R,
     ) -> R {
-        let (compares_crcs, known, now) = (self.compares_crcs, &self.blocks, self.now());
+        let (bugs, known, now) = (&self.bugs, &self.blocks, self.now());
         let core = self.core.as_deref_mut().expect("no operation is being polled");
         let Core { store, cluster, rng, .. } = core;
-        let facts = Facts { lookup: Lookup::new(&*store), store, known, compares_crcs };
+        let facts = Facts { lookup: Lookup::new(&*store), store, known, bugs };
         work(cluster, &facts, now, &mut || rng.any())
     }
 
     /// Puts the settings in force and begins to serve.
     fn serve(&mut self) {
         self.up = true;
-        self.own(Configure { settings: settings().into() });
+        self.own(Configure { settings: settings(self.grouping).into() });
         let blocks = sure(query::blocks_after(&self.store, None, usize::MAX));
         let complete = blocks.iter().filter(|info| info.block.state == Written::Complete).count();
         let stamps = blocks.iter().map(|info| info.block.gs);
@@ -298,6 +342,11 @@ impl NameNode {
         self.logging = None;
         self.unshown.clear();
         self.late_effects.clear();
+        self.rounds = Rounds::default();
+        self.round = None;
+        if !self.bugs.believes_encoders {
+            self.unjudged.clear();
+        }
         self.running.clear();
         self.ready.clear();
         self.waits.clear();
@@ -314,6 +363,7 @@ impl NameNode {
             let (answer, _) = apply(&mut store, &entry).unwrap_or_else(|error| {
                 panic!("an entry of the log can't be applied again: {error}: {entry:?}")
             });
+            self.forget_handle(&mut store, &entry.command);
             let limits = sure(store.settings());
             sure(self.retries.remember(&entry, &limits, &answer));
             // Not in force when the NameNode fell, and there all the same.
@@ -322,6 +372,7 @@ impl NameNode {
             }
             self.logged = self.logged.max(at + 1);
         }
+        self.replayed = self.done.len();
         store
     }
 
@@ -329,7 +380,12 @@ impl NameNode {
     pub(crate) fn is_replayable(&self) -> bool {
         let mut store = MemoryStore::new();
         let all = self.log.clone().recover();
-        all.iter().all(|entry| apply(&mut store, entry).is_ok()) && store == self.ahead
+        let mut is_applied = |entry: &Entry| {
+            let is_ok = apply(&mut store, entry).is_ok();
+            self.forget_handle(&mut store, &entry.command);
+            is_ok
+        };
+        all.iter().all(&mut is_applied) && store == self.ahead
     }
 
     /// Panics if what the cluster knows does not follow from the namespace, or does not fit together.
@@ -396,8 +452,8 @@ impl NameNode {
     }
 
     pub(crate) fn lookup(&self) -> Facts<'_> {
-        let (lookup, compares_crcs) = (Lookup::new(&self.store), self.compares_crcs);
-        Facts { lookup, store: &self.store, known: &self.blocks, compares_crcs }
+        let lookup = Lookup::new(&self.store);
+        Facts { lookup, store: &self.store, known: &self.blocks, bugs: &self.bugs }
     }
 
     pub(crate) fn block(&self, id: BlockId) -> Option<Rc<BlockInfo>> {
@@ -420,7 +476,17 @@ impl NameNode {
         known.all.get_or_insert_with(ask).clone()
     }
 
+    /// All contiguous groups, and attempts to make them, in their order.
+    pub(crate) fn all_groups(&self) -> Rc<Vec<BlockGroup>> {
+        let known = &mut *self.blocks.borrow_mut();
+        let ask = || Rc::new(sure(query::groups_after(&self.store, None, usize::MAX)));
+        known.groups.get_or_insert_with(ask).clone()
+    }
+
     pub(crate) fn facts_of(&self, id: BlockId) -> Option<BlockFacts> {
+        if id.is_parity() {
+            return self.lookup().group(id.group()).map(|group| group.facts());
+        }
         self.block(id).map(|info| facts(&info.block, &info.redundancy))
     }
 }

@@ -3,23 +3,29 @@
 //! Work takes several steps, between which anything can happen; what was begun before a crash is not ended after it.
 //! What is rebuilt from what, and believed when, is decided by `cairn_stripe::rebuild`.
 
+mod groups;
 mod recovery;
 mod tell;
 
 use crate::data_node::NodeError;
+use crate::encoding::Encoding;
 use crate::name_node::Target;
 use crate::tasks::{LateReport, Lost, Task};
 use crate::world::{Event, World};
 use cairn_codec::Codec;
 use cairn_codec::crc::crc32c;
-use cairn_redundancy::{BlockRecovery, BlockRef, Command, Layout, Reconstruction, StorageHandle};
+use cairn_master::reports::Told;
+use cairn_redundancy::{
+    BlockRecovery, BlockRef, Command, EncodeOrder, GroupRebuild, Layout, ProveOrder,
+    Reconstruction, StorageHandle,
+};
 use cairn_stripe::read::{Progress, UnitHealth};
 use cairn_stripe::rebuild::{Rebuild, Test};
 use cairn_stripe::{BlockId, Geometry, UnitIndex};
 use std::ops::Bound::{Excluded, Unbounded};
 
 /// How long an order to delete holds: less than the NameNode waits for it.
-const DELETION_LASTS_MS: u64 = 30_000;
+pub(crate) const DELETION_LASTS_MS: u64 = 30_000;
 
 impl World<'_> {
     pub(crate) fn heartbeat(&mut self, node: usize) {
@@ -37,10 +43,21 @@ impl World<'_> {
             self.nodes[node].registrations += 1;
             self.nodes[node].next_report_ms = self.now_ms;
         }
+        if self.nodes[node].is_lazy && self.rng.one_in(10) {
+            self.nodes[node].write_back();
+        }
         let is_report_due = self.now_ms >= self.nodes[node].next_report_ms;
         let heartbeat = self.nodes[node].heartbeat(is_report_due);
         let caller = (node, self.nodes[node].life);
-        let (commands, lease) = self.name_node.heartbeat(caller, heartbeat, &mut *self.parts);
+        let encoded = std::mem::take(&mut self.nodes[node].encoded);
+        let proved = std::mem::take(&mut self.nodes[node].proved);
+        if !(encoded.is_empty() && proved.is_empty()) && self.unlucky(4) {
+            // The answer is lost: it is told again.
+            self.nodes[node].encoded = encoded.clone();
+            self.nodes[node].proved = proved.clone();
+        }
+        let told = Told { heartbeat, encoded, proved, ..Told::default() };
+        let (commands, lease) = self.name_node.heartbeat(caller, told, &mut *self.parts);
         if !commands.is_empty() {
             self.send_commands(node, commands);
         }
@@ -97,10 +114,14 @@ impl World<'_> {
                 _ => 300,
             };
             let delay = self.rng.range(1, longest);
-            if matches!(task, Task::Copy { .. } | Task::Rebuild(_)) {
+            let is_transfer = matches!(
+                task,
+                Task::Copy { .. } | Task::Rebuild(_) | Task::RebuildGroup(_) | Task::Encode(_)
+            );
+            if is_transfer {
                 self.nodes[node].transfers += 1;
             }
-            if matches!(task, Task::Copy { .. } | Task::Rebuild(_)) && self.unlucky(60) {
+            if is_transfer && self.unlucky(60) {
                 let (again, task) = (delay + self.rng.range(0, 20_000), task.clone());
                 self.nodes[node].transfers += 1;
                 self.count("orders obeyed twice");
@@ -146,10 +167,29 @@ impl World<'_> {
                     |order: BlockRecovery| Task::Ask(Box::new(self.recovery(order)), Vec::new());
                 recoveries.into_iter().map(task).collect()
             }
-            // No DataNode here says that it takes contiguous groups.
-            Command::Rebuild(_) | Command::Encode(_) | Command::Prove(_) | Command::Retire(_) => {
-                Vec::new()
+            Command::Encode(orders) => {
+                let task = |order: EncodeOrder| {
+                    let group = self.name_node.group_of(order.group.id)?;
+                    let policy = self.name_node.policy_of(&group);
+                    let named = self.name_node.name_order(order);
+                    Some(Task::Encode(Box::new(Encoding::new(named, policy))))
+                };
+                orders.into_iter().filter_map(task).collect()
             }
+            Command::Rebuild(works) => {
+                let task = |work: &GroupRebuild| {
+                    Some(Task::RebuildGroup(Box::new(self.name_node.name_rebuild(work)?)))
+                };
+                works.iter().filter_map(task).collect()
+            }
+            Command::Prove(orders) => {
+                let task = |ProveOrder { block, storage }: ProveOrder| Task::Prove {
+                    block,
+                    storage: self.name(storage).storage,
+                };
+                orders.into_iter().map(task).collect()
+            }
+            Command::Retire(blocks) => vec![Task::Retire(blocks)],
             Command::Register
             | Command::BalancerBandwidth(_)
             | Command::Finalize
@@ -187,7 +227,8 @@ impl World<'_> {
                 let taken = self.nodes[node].take_copy(block, data, &storage, None);
                 self.note(|| format!("dn-{node} takes a copy of {block:?}: {taken:?}"));
                 if taken.is_ok() {
-                    if block.id.is_striped() && is_elsewhere {
+                    let is_grouped = self.name_node.handle_of(block.id).is_some();
+                    if block.id.is_striped() && is_elsewhere || is_grouped {
                         self.count_apart(node, block.id);
                     }
                     self.tell_soon(node);
@@ -198,6 +239,14 @@ impl World<'_> {
             Task::Rebuild(work) => {
                 self.done_transfer(node);
                 let rebuilt = self.rebuild(node, &work);
+                self.note(|| format!("dn-{node} rebuilds {:?}: {rebuilt:?}", work.targets));
+            }
+            Task::Encode(work) => self.go_on_encoding(node, work),
+            Task::Prove { block, storage } => self.prove(node, block, storage),
+            Task::Retire(blocks) => self.nodes[node].retire(blocks),
+            Task::RebuildGroup(work) => {
+                self.done_transfer(node);
+                let rebuilt = self.rebuild_group(node, &work);
                 self.note(|| format!("dn-{node} rebuilds {:?}: {rebuilt:?}", work.targets));
             }
             Task::Ask(recovery, answers) => self.ask_next(node, recovery, answers),

@@ -122,7 +122,10 @@ impl World<'_> {
         self.note(|| format!("dn-{number} is new, in {rack}"));
         self.count("DataNodes join");
         let kinds = self.volume_kinds();
-        self.nodes.push(DataNode::new(number, rack, &kinds));
+        let is_lazy = self.nodes.first().is_some_and(|node| node.is_lazy);
+        let mut node = DataNode::new(number, rack, &kinds);
+        node.is_lazy = is_lazy;
+        self.nodes.push(node);
         self.after(100, Event::Heartbeat { node: number });
         true
     }

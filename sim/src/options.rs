@@ -15,6 +15,8 @@ pub struct Options {
     pub faults: u32,
     /// Most clients.
     pub clients: usize,
+    /// Files are in contiguous groups, which is so in a part of all simulations otherwise.
+    pub groups: bool,
     /// Kinds of faults that do not happen, a bit for each of [`crate::FAULT_KINDS`].
     pub without: u8,
 }
@@ -27,6 +29,7 @@ impl Default for Options {
             quiet_ms: 900_000,
             faults: u32::MAX,
             clients: usize::MAX,
+            groups: false,
             without: 0,
         }
     }

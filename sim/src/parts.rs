@@ -3,9 +3,11 @@
 //! Everything here has a right default; [`Right`] takes all of them. Implementations that misbehave
 //! are in `tests/it/bugs.rs` only.
 
-use cairn_redundancy::{Cluster, Command, NodeHandle};
+use cairn_redundancy::{BlockRef, Cluster, Command, NodeHandle};
+use cairn_replica::group::{Encoder, Unbelieved};
 use cairn_replica::recovery::{Agreement, Answer, Order, RecoveryError};
-use cairn_stripe::UnitIndex;
+use cairn_stripe::{BlockId, UnitIndex};
+use std::ops::Range;
 
 /// What a simulated server does at the places where bugs are put back.
 pub trait Parts {
@@ -71,6 +73,56 @@ pub trait Parts {
     /// The units whose bytes a reconstruction writes to its targets, which are for `units`.
     fn target_units(&self, units: Vec<UnitIndex>) -> Vec<UnitIndex> {
         units
+    }
+
+    /// Whether the parities of an attempt to make a contiguous group are unwanted until it is formed.
+    fn forgets_attempts(&self) -> bool {
+        false
+    }
+
+    /// Whether a member of a group is unwanted when its file is gone.
+    fn frees_members(&self) -> bool {
+        false
+    }
+
+    /// Whether the ids of groups are given out again after an attempt that was abandoned.
+    fn reuses_handles(&self) -> bool {
+        false
+    }
+
+    /// Whether a group is formed as soon as anybody says that it was encoded.
+    fn believes_encoders(&self) -> bool {
+        false
+    }
+
+    /// Whether a group is formed though its members are not as they were when its attempt began.
+    fn forms_unchecked(&self) -> bool {
+        false
+    }
+
+    /// Whether an encoder reads members without having them synced.
+    fn leaves_members_unsynced(&self) -> bool {
+        false
+    }
+
+    /// Whether DataNodes relay blocks that no file has to clients.
+    fn serves_tombstones(&self) -> bool {
+        false
+    }
+
+    /// The parities of a slice of the members of a group.
+    fn encode(
+        &self,
+        encoder: &mut Encoder<'_>,
+        range: &Range<u64>,
+        members: &[Vec<u8>],
+    ) -> Result<Vec<Vec<u8>>, Unbelieved> {
+        encoder.slice(range, members)
+    }
+
+    /// The members of a contiguous group, for those who delete what is surplus of it.
+    fn note_group(&mut self, handle: BlockId, members: Vec<BlockRef>) {
+        let _ = (handle, members);
     }
 
     /// What the answers to a recovery come to.

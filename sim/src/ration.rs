@@ -2,6 +2,10 @@
 //! unit with its node, and no more are destroyed than can be done without. What passes is not counted: nodes, racks or
 //! all of them may be away, as long as they come back with what they had.
 //!
+//! A contiguous group bears what its parities do: from the moment in which an attempt to make it begins, since what it is to
+//! rest on is proven once and not again. What is destroyed of a member counts for its group, and as long as the attempt is
+//! open also for itself, whose copies may have to do without the group.
+//!
 //! When the power fails everywhere, nobody asks what blocks bear: of those that bear less than what is torn, no more is
 //! left to be kept than what was synced.
 
@@ -14,6 +18,9 @@ use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Included};
+
+/// Beyond the number of any node.
+const FORMER: usize = 1000;
 
 impl World<'_> {
     /// What a new block bears, and that no part of it has failed.
@@ -79,7 +86,10 @@ impl World<'_> {
     pub(crate) fn tear(&mut self, torn: &[(usize, BlockId)]) {
         let mut by_block: BTreeMap<BlockId, Vec<(usize, BlockId)>> = BTreeMap::new();
         for (node, own_id) in torn {
-            by_block.entry(own_id.group()).or_default().push((*node, *own_id));
+            match self.name_node.handle_of(*own_id).filter(|of| self.name_node.is_formed(of.0)) {
+                Some(_) => self.tear_member(*node, *own_id),
+                None => by_block.entry(own_id.group()).or_default().push((*node, *own_id)),
+            }
         }
         for (id, parts) in by_block {
             let new: BTreeSet<Part> =
@@ -87,6 +97,13 @@ impl World<'_> {
             let Some(block) = self.model.blocks.get_mut(&id) else { continue };
             let all: BTreeSet<Part> = block.exposed.union(&new).copied().collect();
             if all.len() <= block.tolerance {
+                block.exposed = all;
+                continue;
+            }
+            let is_done = self.name_node.facts_of(id).is_some_and(|facts| facts.is_final());
+            let Some(block) = self.model.blocks.get_mut(&id) else { continue };
+            if is_done {
+                // Nobody has promised that it is more than in memory.
                 block.exposed = all;
                 continue;
             }
@@ -104,14 +121,32 @@ impl World<'_> {
         }
     }
 
+    /// The power fails on a member of a group. What the group rests on was synced.
+    fn tear_member(&mut self, node: usize, own_id: BlockId) {
+        let is_proven = self.model.proofs.contains_key(&(node, own_id));
+        if is_proven || own_id.is_parity() {
+            self.violate(format!("dn-{node} loses the end of {own_id}, which its group rests on"));
+        }
+    }
+
+    /// A block has been ended whose replicas have lost their ends: nobody has promised that all of it was synced.
+    pub(crate) fn ended_torn(&mut self, id: BlockId) {
+        let is_final = self.name_node.facts_of(id).is_some_and(|facts| facts.is_final());
+        let block = self.model.blocks.get_mut(&id);
+        if let Some(block) = block.filter(|block| block.is_torn && is_final) {
+            block.tolerance = 0;
+            block.exposed.insert((FORMER, UnitIndex(0)));
+        }
+    }
+
     /// What of its present blocks a node would lose if it became `next`: what is gone, shorter, or older.
     pub(crate) fn loss(&self, node: usize, next: &DataNode) -> Vec<BlockId> {
         let is_lost = |(id, stored): &(&BlockId, &Stored)| {
             let is_part = stored.replica.place() != ReplicaState::Temporary
                 && self
                     .name_node
-                    .block(id.group())
-                    .is_some_and(|info| stored.replica.gs() >= info.block.gs);
+                    .facts_of(id.group())
+                    .is_some_and(|facts| stored.replica.gs() >= facts.gs);
             let is_kept = |after: &Stored| {
                 after.replica.gs() == stored.replica.gs()
                     && after.data.len() >= stored.data.len()
@@ -128,8 +163,9 @@ impl World<'_> {
     pub(crate) fn is_whole_again(&mut self, id: BlockId, tolerance: usize) {
         let Some(block) = self.model.blocks.get_mut(&id) else { return };
         block.tolerance = tolerance;
+        let members = self.name_node.members_of(id);
         block.exposed.retain(|(node, unit)| {
-            let own_id = if id.is_striped() { id.internal(*unit) } else { id };
+            let own_id = own_id(&members, id, *unit);
             self.nodes.get(*node).is_some_and(|node| node.will_tell_in_vain(own_id))
         });
     }
@@ -138,7 +174,9 @@ impl World<'_> {
     pub(crate) fn bears_all(&self, node: usize, parts: impl IntoIterator<Item = BlockId>) -> bool {
         let mut new: BTreeMap<BlockId, BTreeSet<Part>> = BTreeMap::new();
         for own_id in parts {
-            new.entry(own_id.group()).or_default().insert((node, own_id.unit()));
+            for (id, unit) in self.rests_with(own_id) {
+                new.entry(id).or_default().insert((node, unit));
+            }
         }
         new.iter().all(|(id, parts)| {
             self.model.blocks.get(id).is_none_or(|block| {
@@ -166,9 +204,10 @@ impl World<'_> {
     pub(crate) fn fail_for(&mut self, node: usize, parts: &[BlockId]) -> bool {
         let bears = self.bears_all(node, parts.iter().copied());
         if bears {
-            for own_id in parts {
-                if let Some(block) = self.model.blocks.get_mut(&own_id.group()) {
-                    block.exposed.insert((node, own_id.unit()));
+            let all: Vec<_> = parts.iter().flat_map(|own_id| self.rests_with(*own_id)).collect();
+            for (id, unit) in all {
+                if let Some(block) = self.model.blocks.get_mut(&id) {
+                    block.exposed.insert((node, unit));
                 }
             }
         }
@@ -178,26 +217,49 @@ impl World<'_> {
     /// A node has got what another one will lose for it: if it has failed that before, its next failure of it is
     /// one more.
     pub(crate) fn count_apart(&mut self, node: usize, own_id: BlockId) {
-        /// Beyond the number of any node.
-        const FORMER: usize = 1000;
-        let unit = own_id.unit();
-        if let Some(block) = self.model.blocks.get_mut(&own_id.group())
-            && block.exposed.remove(&(node, unit))
-        {
-            let next = block.exposed.last().map_or(0, |(last, _)| last + 1);
-            block.exposed.insert((next.max(FORMER), unit));
+        for (id, unit) in self.rests_with(own_id) {
+            if let Some(block) = self.model.blocks.get_mut(&id)
+                && block.exposed.remove(&(node, unit))
+            {
+                let next = block.exposed.last().map_or(0, |(last, _)| last + 1);
+                block.exposed.insert((next.max(FORMER), unit));
+            }
+        }
+    }
+
+    /// What bears the failure of a replica or unit: its block, the contiguous group that this is in, or both.
+    pub(crate) fn rests_with(&self, own_id: BlockId) -> Vec<(BlockId, UnitIndex)> {
+        let own = (own_id.group(), own_id.unit());
+        match self.name_node.handle_of(own_id) {
+            Some(of_group) if self.name_node.is_formed(of_group.0) => vec![of_group],
+            Some(of_group) if of_group != own => vec![own, of_group],
+            _ => vec![own],
         }
     }
 
     /// Whether more parts have failed of a block than it bears, which excuses its loss.
     pub(crate) fn is_excused(&self, block: BlockId) -> bool {
-        let block = self.model.blocks.get(&block.group());
-        block.is_some_and(|block| block.exposed.len() > block.tolerance)
+        self.rests_with(block).into_iter().any(|(id, _)| {
+            let block = self.model.blocks.get(&id);
+            block.is_some_and(|block| block.exposed.len() > block.tolerance)
+        })
     }
 
     /// Whether a replica or unit that the NameNode counts on may have been taken by a fault.
     pub(crate) fn has_failed(&self, id: BlockId, node: usize, unit: UnitIndex) -> bool {
-        let block = self.model.blocks.get(&id.group());
-        block.is_some_and(|block| block.exposed.contains(&(node, unit)))
+        let own_id = if id.is_striped() { id.internal(unit) } else { id };
+        self.rests_with(own_id).into_iter().any(|(id, unit)| {
+            let block = self.model.blocks.get(&id);
+            block.is_some_and(|block| block.exposed.contains(&(node, unit)))
+        })
+    }
+}
+
+/// The replica, internal block, member or parity that a unit of a block or group is.
+fn own_id(members: &[Option<BlockId>], id: BlockId, unit: UnitIndex) -> BlockId {
+    match members.get(unit.as_usize()).copied().flatten() {
+        Some(member) => member,
+        None if id.has_units() => id.internal(unit),
+        None => id,
     }
 }

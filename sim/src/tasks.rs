@@ -1,7 +1,8 @@
 //! What DataNodes are told to do, step by step, and what they have still to tell.
 
 use crate::data_node::FullReport;
-use crate::name_node::Target;
+use crate::encoding::Encoding;
+use crate::name_node::{NamedRebuild, Target};
 use cairn_redundancy::{BlockRef, Layout, ReplicaEvent, StorageType};
 use cairn_replica::recovery::{Answer, CutResult, Cutting, Order};
 use cairn_stripe::UnitIndex;
@@ -19,6 +20,14 @@ pub(crate) enum Task {
     Replace(Move),
     /// Rebuild lost units.
     Rebuild(Box<Lost>),
+    /// Go on encoding a contiguous group.
+    Encode(Box<Encoding>),
+    /// Read a replica as its disk has it, on that storage.
+    Prove { block: BlockRef, storage: String },
+    /// Serve blocks to clients no more.
+    Retire(Vec<BlockRef>),
+    /// Rebuild lost units of a contiguous group.
+    RebuildGroup(Box<NamedRebuild>),
     /// Ask the next holder of a block to freeze it.
     Ask(Box<Recovery>, Vec<Answer>),
     /// Have the next one that takes part cut it.

@@ -2,18 +2,22 @@
 
 use crate::data_node::DataNode;
 use crate::fault_kinds::Faults;
-use crate::model::{DIRECTORY, Model, Part, Units};
-use crate::name_node::{CallError, Happening, NameNode};
+use crate::model::{BlockModel, DIRECTORIES, Model, Part, Units};
+use crate::name_node::{CallError, GROUP_POLICIES, Grouping, Happening, NameNode, Target};
 use crate::options::{Options, Report};
 use crate::parts::Parts;
 use crate::rng::Rng;
 use crate::tasks::{LateReport, Recovery, Task, Told};
 use cairn_codec::{Codec, CodecKind};
+use cairn_master::contiguous::rounds::News;
+use cairn_namespace::ops::ec::SetEcPolicy;
 use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
+use cairn_namespace::ops::snapshot::AllowSnapshot;
 use cairn_namespace::{CallId, Command, Outcome};
-use cairn_redundancy::{AdminState, StorageType};
+use cairn_redundancy::{AdminState, BlockRef, StorageType};
 use cairn_stripe::{BlockId, CodecName, GenerationStamp, Policy};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Events between two looks at all that the cluster knows, on average: looks that cost next to nothing.
 const EVENTS_A_LOOK: u64 = 200;
@@ -117,6 +121,10 @@ pub(crate) struct World<'a> {
     scheduled: u64,
     pub(crate) name_node: NameNode,
     pub(crate) nodes: Vec<DataNode>,
+    /// How contiguous groups are made, if they are.
+    pub(crate) grouping: Option<Grouping>,
+    /// Blocks that readers have found at some time, and where.
+    pub(crate) located: VecDeque<(BlockRef, Vec<Target>)>,
     /// Volumes are of several types, and files have storage policies.
     pub(crate) has_kinds: bool,
     pub(crate) clients: Vec<Client>,
@@ -150,7 +158,7 @@ impl<'a> World<'a> {
         let node_count = rng.range(5, 12) as usize;
         let racks = rng.range(1, 5) as usize;
         let has_kinds = rng.one_in(2);
-        let nodes: Vec<DataNode> = (0..node_count)
+        let mut nodes: Vec<DataNode> = (0..node_count)
             .map(|number| {
                 let kinds = volume_kinds(&mut rng, has_kinds);
                 DataNode::new(number, format!("/rack{}", number % racks), &kinds)
@@ -158,8 +166,12 @@ impl<'a> World<'a> {
             .collect();
         let client_count = (rng.range(1, 4) as usize).min(options.clients);
         let clients = (0..client_count).map(Client::new).collect();
-        let name_node = NameNode::format(Rng::new(rng.any()), parts);
+        let grouping = grouping(&mut rng, &options, node_count);
+        let is_lazy = grouping.is_some() && rng.one_in(2);
+        nodes.iter_mut().for_each(|node| node.is_lazy = is_lazy);
+        let name_node = NameNode::format(Rng::new(rng.any()), grouping, parts);
         let faults = Faults::new(&mut rng, &options);
+        let model = Model { is_lazy, ..Model::default() };
         let mut world = World {
             options,
             rng,
@@ -169,9 +181,11 @@ impl<'a> World<'a> {
             scheduled: 0,
             name_node,
             nodes,
+            grouping,
+            located: VecDeque::new(),
             has_kinds,
             clients,
-            model: Model::default(),
+            model,
             faults,
             parts,
             codecs: BTreeMap::new(),
@@ -192,8 +206,17 @@ impl<'a> World<'a> {
 
     fn start(&mut self) {
         self.name_node.now_ms = self.now_ms;
-        let path = DIRECTORY.to_string();
-        _ = self.call(None, Mkdirs { path, mode: 0o755.into(), create_parent: true });
+        for path in DIRECTORIES.map(str::to_string) {
+            _ = self.call(None, Mkdirs { path, mode: 0o755.into(), create_parent: true });
+        }
+        if let Some(Grouping { policy, .. }) = self.grouping {
+            let (path, policy) = (DIRECTORIES[1].to_string(), Some(GROUP_POLICIES[policy].into()));
+            let set = self.call(None, SetEcPolicy { path: path.clone(), policy });
+            assert!(set.is_ok(), "nothing would be grouped: {set:?}");
+            let (names_max, space_max) = (QuotaChange::Keep, QuotaChange::Set { max: 1 << 40 });
+            _ = self.call(None, SetQuota { path: path.clone(), names_max, space_max });
+            _ = self.call(None, AllowSnapshot { path });
+        }
         for node in 0..self.nodes.len() {
             let delay = self.rng.range(0, 1000);
             self.after(delay, Event::Heartbeat { node });
@@ -265,6 +288,8 @@ impl<'a> World<'a> {
                         self.let_go(node, state);
                     }
                     self.name_node.check_leases();
+                    self.look_after_groups();
+                    self.leave_safe_mode();
                 }
                 self.after(1000, Event::Tick);
             }
@@ -321,6 +346,35 @@ impl<'a> World<'a> {
         }
     }
 
+    /// An operator sees that what safe mode waits for will not come: more of a block was in memory than it bore to lose.
+    fn leave_safe_mode(&mut self) {
+        let is_lost = |block: &BlockModel| block.exposed.len() > block.tolerance;
+        if self.name_node.is_safe_mode()
+            && self.model.blocks.values().any(is_lost)
+            && (self.is_quiet || self.rng.one_in(100))
+        {
+            self.note(|| "the NameNode is to leave safe mode".to_string());
+            self.name_node.cluster.leave_safe_mode(false);
+        }
+    }
+
+    /// The NameNode takes a round over its contiguous groups.
+    fn look_after_groups(&mut self) {
+        for news in self.name_node.look_after_groups(true) {
+            self.note(|| format!("{news:?}"));
+            self.count(match news {
+                News::Begun(_) => "groups begun",
+                News::NotBegun(_) => "groups not begun",
+                News::Formed(_) => "groups formed",
+                News::Abandoned(..) => "groups abandoned",
+                News::Renewing { .. } => "groups begun anew",
+                News::NotRenewed { .. } => "groups not begun anew",
+                News::Dissolving(_) => "groups dissolved",
+                News::NotDissolved(..) => "groups not dissolved",
+            });
+        }
+    }
+
     pub(crate) fn after(&mut self, delay_ms: u64, event: Event) {
         self.scheduled += 1;
         self.queue.insert((self.now_ms + delay_ms, self.scheduled), event);
@@ -348,7 +402,9 @@ impl<'a> World<'a> {
             self.after(delay_ms, Event::NameNode { happening, life });
         }
         let mut is_recovered = false;
-        for (command, outcome, _) in std::mem::take(&mut self.name_node.done) {
+        let replayed = std::mem::take(&mut self.name_node.replayed);
+        let done = std::mem::take(&mut self.name_node.done);
+        for (at, (command, outcome, _)) in done.into_iter().enumerate() {
             if let Command::CommitBlockSynchronization(done) = &command {
                 is_recovered = true;
                 self.recovered(done.block.id, done.new_gs);
@@ -362,8 +418,13 @@ impl<'a> World<'a> {
             };
             if let Some(block) = rests_on {
                 self.rests_on_pipeline(block.id, block.gs);
+                self.ended_torn(block.id);
             }
             self.note(|| format!("namespace: {command:?} -> {}", brief(&outcome)));
+            if matches!(outcome, Outcome::Removed { more: true, .. }) {
+                self.name_node.purge();
+            }
+            self.follow_groups(&command, &outcome, at < replayed);
             if let Err(why) = self.model.follow(&command, &outcome) {
                 self.violate(why);
             }
@@ -439,6 +500,21 @@ impl<'a> World<'a> {
         };
         self.note(|| format!("{who}: {what}: {why}"));
     }
+}
+
+/// Whether and how contiguous groups are made.
+fn grouping(rng: &mut Rng, options: &Options, node_count: usize) -> Option<Grouping> {
+    if !rng.one_in(5) && !options.groups {
+        return None;
+    }
+    Some(Grouping {
+        policy: usize::from(node_count >= 10 && rng.one_in(3)),
+        // Half of the time groups may have any members.
+        pays: if rng.one_in(2) { 0.6 } else { 100.0 },
+        dead_share_max: [0.25, 1.0][rng.index(2)],
+        quiet_ms: rng.range(0, 3) * 5000,
+        len_min: [1, 1024][rng.index(2)],
+    })
 }
 
 /// The volumes of a new node. The first is a disk, so that there is a place for everything.

@@ -6,7 +6,10 @@ use crate::world::World;
 use cairn_namespace::InodeId;
 use cairn_redundancy::BlockRef;
 use cairn_stripe::read::{Progress, StripeRead, UnitHealth};
-use cairn_stripe::{Geometry, Policy, Redundancy, UnitIndex};
+use cairn_stripe::{BlockId, Geometry, Policy, Redundancy, UnitIndex};
+
+/// Blocks that are remembered.
+const LOCATED_MAX: usize = 8;
 
 impl World<'_> {
     /// Reads a closed file and compares. Returns whether all of it could be read.
@@ -40,6 +43,11 @@ impl World<'_> {
     fn read_replica(&mut self, located: &LocatedBlock) -> Option<Vec<u8>> {
         let block = &located.block;
         let part = BlockRef { id: block.id, gs: block.gs, len: block.len };
+        if self.grouping.is_some() && self.rng.one_in(4) {
+            let targets = located.places.iter().map(|(target, _)| target.clone()).collect();
+            self.located.push_back((part, targets));
+            self.located.truncate(LOCATED_MAX);
+        }
         // One that hedges asks a second one as well, and takes what comes first.
         let mut at_once = if self.rng.one_in(4) { 2 } else { 1 };
         let mut first = None;
@@ -66,7 +74,10 @@ impl World<'_> {
         if !self.answers(target.node) || self.unlucky(60) {
             return None;
         }
-        match self.nodes[target.node].read(block.id, block.gs, range) {
+        if self.nodes[target.node].is_retired(block.id) {
+            return None;
+        }
+        match self.nodes[target.node].read(block.id, block.gs, range.clone()) {
             Ok(bytes) => Some(bytes),
             Err(NodeError::Damaged) => {
                 if self.name_node.up {
@@ -74,8 +85,32 @@ impl World<'_> {
                 }
                 None
             }
+            // A DataNode that lacks a block may have it for clients from others.
+            Err(NodeError::NotFound) if self.may_be_elsewhere(target.node, block.id) => {
+                let bytes = self.read_elsewhere(target.node, block)?;
+                bytes.get(range.start as usize..range.end as usize).map(<[u8]>::to_vec)
+            }
             Err(_) => None,
         }
+    }
+
+    /// A reader that has found a block some time ago reads it where it was.
+    pub(crate) fn read_as_located(&mut self) {
+        let Some((block, targets)) = self.located.pop_front() else { return };
+        let read = targets.iter().find_map(|target| self.read_part(target, block, 0..block.len));
+        let info = self.name_node.block(block.id).filter(|info| info.block.gs == block.gs);
+        let known = info.and_then(|info| self.data_of(&info, block.len));
+        if let (Some(read), Some(known)) = (read, known)
+            && read != known
+        {
+            self.violate(format!("a client reads other bytes of {} than it has", block.id));
+        }
+        self.count("blocks read where they were");
+    }
+
+    fn may_be_elsewhere(&self, node: usize, id: BlockId) -> bool {
+        let is_here = self.nodes[node].replicas.contains_key(&id);
+        self.grouping.is_some() && !id.has_units() && !is_here
     }
 
     fn read_group(&mut self, located: &LocatedBlock, policy: &Policy) -> Option<Vec<u8>> {

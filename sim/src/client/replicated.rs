@@ -110,6 +110,8 @@ async fn fill(
             Next::Flush { durable } => {
                 pipeline.flush(durable).await?;
                 let block = pipeline.peers.block;
+                // Of a block that has ended nothing more is synced.
+                let durable = durable && pipeline.peers.is_open;
                 let holder = hand.holder.clone();
                 hand.tell(move |world| world.flushed((id, &holder), at, durable, block));
             }
@@ -150,7 +152,7 @@ impl Peers for Cluster {
             let places: Vec<Target> = places.take(copies.into()).collect();
             let known: Vec<_> = places.iter().cloned().map(Some).collect();
             world.block_allocated(located.block.id, &located.redundancy, &known);
-            world.synced(file, holder, located.offset);
+            world.left_behind(file, holder, located.offset);
             Ok((writer_block(located.block.reference()), places))
         };
         let (block, places) = self.hand.call("addBlock", call).await?;

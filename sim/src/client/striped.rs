@@ -126,7 +126,7 @@ impl Peers for Streams {
                 targets[unit.as_usize()] = Some(target.clone());
             }
             world.block_allocated(block.id, &located.redundancy, &targets);
-            world.synced(file, holder, located.offset);
+            world.left_behind(file, holder, located.offset);
             let placed = targets.iter().map(Option::is_some).collect();
             let unit = |target| Unit {
                 target,

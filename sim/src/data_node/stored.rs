@@ -1,13 +1,16 @@
 //! One replica with its bytes, which a fault can change behind the back of its CRCs.
 
 use crate::rng::Rng;
-use cairn_codec::crc::crc32c;
+use cairn_codec::crc::{ChecksumKind, chunk_crcs, crc32c};
 use cairn_redundancy::{BlockRef, ReplicaState as Reported, ReportedReplica};
-use cairn_replica::{Replica, ReplicaError, ReplicaState};
+use cairn_replica::{Checksum, Replica, ReplicaError, ReplicaState};
 use std::collections::BTreeMap;
 
 /// Bytes that one CRC covers.
-pub(super) const CHUNK_LEN: u64 = 512;
+pub(crate) const CHUNK_LEN: u64 = 512;
+/// How all replicas are checked.
+pub(crate) const CHECKSUM: Checksum =
+    Checksum { kind: ChecksumKind::Crc32c, chunk_len: CHUNK_LEN as usize };
 
 /// Why a DataNode cannot do what it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +48,24 @@ pub(crate) struct Stored {
 impl Stored {
     /// CRC32C of the bytes as their chunks' CRCs tell it, which a damaged chunk does not change.
     pub(super) fn stored_crc(&self) -> u32 {
+        crc32c(0, &self.written())
+    }
+
+    /// The CRCs of all chunks.
+    pub(super) fn chunk_crcs(&self) -> Vec<u8> {
+        let Checksum { kind, chunk_len } = CHECKSUM;
+        let mut crcs = vec![0; kind.total_len(chunk_len, self.data.len())];
+        chunk_crcs(kind, chunk_len, &self.written(), &mut crcs);
+        crcs
+    }
+
+    /// The bytes as they were written.
+    fn written(&self) -> Vec<u8> {
         let mut written = self.data.clone();
         for (at, flipped) in &self.damaged {
             written[*at as usize] ^= flipped;
         }
-        crc32c(0, &written)
+        written
     }
 
     pub(super) fn check_last_chunk(&self) -> Result<(), NodeError> {

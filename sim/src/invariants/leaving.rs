@@ -1,8 +1,8 @@
 //! A node is let go only when others have what it holds.
 
 use crate::world::World;
-use cairn_namespace::BlockState;
 use cairn_namespace::query::BlockInfo;
+use cairn_namespace::{BlockState, Group};
 use cairn_redundancy::{AdminState, Standing};
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, UnitIndex};
@@ -17,6 +17,16 @@ impl World<'_> {
     pub(crate) fn check_let_go(&mut self, node: usize, state: AdminState) {
         let held: BTreeSet<BlockId> = self.held(node).iter().map(|id| id.group()).collect();
         for id in held {
+            if let Some((handle, _)) = self.name_node.handle_of(id)
+                && let Some(group) = self.name_node.group_of(handle).filter(Group::is_formed)
+            {
+                let places = self.name_node.cluster.locations(id);
+                let mut known = places.iter().map(|p| self.name_node.target(p.storage).node);
+                if known.any(|holder| holder == node) {
+                    self.check_group_let_go(node, state, &group);
+                }
+                continue;
+            }
             let Some(info) = self.name_node.block(id) else { continue };
             let is_complete = info.block.state == BlockState::Complete;
             // What a node could not tell holds nobody back.
@@ -48,8 +58,28 @@ impl World<'_> {
         }
     }
 
+    fn check_group_let_go(&mut self, node: usize, state: AdminState, group: &Group) {
+        let (live, all) = self.group_elsewhere(group, node, &[Standing::Live]);
+        let (with_away, _) = self.group_elsewhere(group, node, &LIVE_OR_AWAY);
+        let least = group.members().count();
+        let needed = if state == AdminState::InMaintenance { least } else { all };
+        let is_enough = live >= least && with_away >= needed;
+        if !is_enough && !self.is_excused(group.handle) {
+            self.violate(format!(
+                "dn-{node} is {state:?}, and of {} others have {live} or {with_away} where {needed} are needed",
+                group.handle
+            ));
+        }
+    }
+
     /// Whether a block can do without a node: all of it is on others, which are in service.
     pub(crate) fn is_whole_without(&self, id: BlockId, node: usize) -> bool {
+        if let Some((handle, _)) = self.name_node.handle_of(id)
+            && let Some(group) = self.name_node.group_of(handle).filter(Group::is_formed)
+        {
+            let (live, all) = self.group_elsewhere(&group, node, &[Standing::Live]);
+            return live == all;
+        }
         let Some(info) = self.name_node.block(id) else { return true };
         let Some(facts) = self.name_node.facts_of(id) else { return true };
         let is_complete = info.block.state == BlockState::Complete;

@@ -1,6 +1,7 @@
 //! What must be reached after quiet time, and when a block is whole.
 
 use crate::data_node::{DataNode, Intent, Stored};
+use crate::model::DIRECTORIES;
 use crate::name_node::sure;
 use crate::world::World;
 use cairn_namespace::query::{self, BlockInfo};
@@ -19,6 +20,10 @@ impl World<'_> {
         let id = block.id;
         if block.state != BlockState::Complete {
             return Some(format!("{id} is {:?}", block.state));
+        }
+        // A member of a contiguous group is whole if that is.
+        if block.group.is_some() {
+            return None;
         }
         let facts = self.name_node.facts_of(id)?;
         let tally = self.name_node.cluster.tally(id, &facts);
@@ -84,7 +89,7 @@ impl World<'_> {
     /// What is wrong with where a whole block is.
     fn is_misplaced(&self, info: &BlockInfo) -> Option<String> {
         let id = info.block.id;
-        let facts = self.name_node.facts_of(id)?;
+        let facts = self.name_node.facts_of(id).filter(|facts| facts.group.is_none())?;
         let policy = self.name_node.storage_policy(id);
         let can_take = |node: &&DataNode| {
             let serves = node.is_serving(self.now_ms) && node.answers(self.now_ms);
@@ -186,17 +191,39 @@ impl World<'_> {
         let all = self.name_node.all_blocks();
         let excused: Vec<InodeId> = all
             .iter()
-            .filter(|info| self.is_excused(info.block.id) || self.is_beyond_recovery(info))
+            .filter(|info| {
+                let id = info.block.id;
+                self.is_excused(id) || self.is_beyond_recovery(info)
+            })
             .map(|info| info.block.file)
             .collect();
         for info in all.iter() {
-            if excused.contains(&info.block.file) {
+            // Nobody goes on with what only snapshots have.
+            let is_held =
+                !self.model.files.contains_key(&info.block.file) || self.place_of(info).is_none();
+            let is_left = is_held && info.block.state != BlockState::Complete;
+            if excused.contains(&info.block.file) || is_left {
                 continue;
             }
             let why = self.lacks(info, false).or_else(|| self.is_misplaced(info));
             if why.is_some() {
                 return why;
             }
+        }
+        if let Some(why) = self.name_node.miscounted(DIRECTORIES[1]) {
+            return Some(why);
+        }
+        let groups = self.name_node.all_groups();
+        for group in groups.iter().filter(|group| !self.is_excused(group.handle)) {
+            if !group.is_formed() {
+                return Some(format!("{} is {:?}", group.handle, group.state));
+            }
+            if let Some(why) = self.group_lacks(group, false).or_else(|| self.surplus_of(group)) {
+                return Some(why);
+            }
+        }
+        if excused.is_empty() && !self.name_node.is_at_rest() {
+            return Some("blocks are to be grouped".to_string());
         }
         if excused.is_empty()
             && let Some(why) = self.held_back()
@@ -213,7 +240,10 @@ impl World<'_> {
                 return Some(format!("{file} cannot be read"));
             }
         }
-        let known = |id: &BlockId| all.iter().any(|info| info.block.id == id.group());
+        let known = |id: &BlockId| {
+            let is_block = all.iter().any(|info| info.block.id == id.group());
+            is_block || groups.iter().any(|group| group.handle == id.group())
+        };
         for node in self.nodes.iter().filter(|node| !node.is_gone) {
             if let Some(id) = node.replicas.keys().find(|id| !known(id)) {
                 return Some(format!("dn-{} holds {id}, which no file has", node.number));

@@ -122,10 +122,14 @@ impl NameNode {
         match known {
             Some(answer) => done.answer = Ok(answer),
             None if has_moved => {}
-            None => match evaluate(&self.ahead, &entry) {
+            None => match evaluate(self.seen_by(&entry.command), &entry) {
                 Ok(Applied { answer, effects, changes }) => {
                     if !changes.is_empty() || entry.once().is_some() {
                         sure(changes.clone().write_to(&mut self.ahead).map_err(Into::into));
+                        let mut ahead = std::mem::take(&mut self.ahead);
+                        self.forget_handle(&mut ahead, &entry.command);
+                        self.note_begun(&ahead, &answer);
+                        self.ahead = ahead;
                         let limits = sure(cairn_namespace::settings::get(&self.ahead));
                         sure(self.retries.remember(&entry, &limits, &answer));
                         done.logged = Some((entry, changes));
@@ -187,6 +191,9 @@ impl NameNode {
             if let Some((entry, changes)) = logged {
                 let store = &mut self.core_mut().store;
                 sure(changes.write_to(store).map_err(Into::into));
+                let mut store = std::mem::take(&mut self.core_mut().store);
+                self.forget_handle(&mut store, &entry.command);
+                self.core_mut().store = store;
                 self.logged += 1;
                 if let Ok(answer) = &answer {
                     self.done.push((entry.command, answer.clone(), effects.targets.clone()));

@@ -51,12 +51,19 @@ impl NameNode {
         }
         if places.is_empty() {
             let mut found = self.cluster.locations(block.id);
+            let any = !found.is_empty();
             found.retain(|at| !at.corrupt);
+            let corrupt = any && found.is_empty();
             let (now, mut rng) = (self.now(), self.rng.clone());
             let reader = cairn_redundancy::Reader::default();
             self.cluster.sort_for_reader(&mut found, &reader, now, &mut || rng.any());
             self.rng = rng;
             places = found.into_iter().map(|at| (at.storage, at.unit)).collect();
+            if let Some(of) = block.group {
+                let now = self.now();
+                let decoders = self.cluster.readers_of_member(of.handle, &places, corrupt, now);
+                places.extend(decoders);
+            }
         }
         let places = places.into_iter().map(|(s, unit)| (self.target(s), unit)).collect();
         LocatedBlock { offset, block, redundancy, places }

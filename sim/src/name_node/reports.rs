@@ -8,8 +8,8 @@ use crate::parts::Parts;
 use cairn_master::orders::{self, Truncation};
 use cairn_master::reports::{self, Begun, Heard, Listed, Told};
 use cairn_redundancy::{
-    AdminIntent, AdminState, BlockRecovery, BlockRef, Changes, Command, FullReport, Heartbeat,
-    NodeAddress, NodeClaim, Registration, ReplicaEvent, ReportCall, ReportedReplica, StorageType,
+    AdminIntent, AdminState, BlockRecovery, BlockRef, Changes, Command, FullReport, NodeAddress,
+    NodeClaim, Registration, ReplicaEvent, ReportCall, ReportedReplica, StorageType,
 };
 use cairn_stripe::UnitIndex;
 
@@ -65,16 +65,19 @@ impl NameNode {
     pub(crate) fn heartbeat(
         &mut self,
         (node, life): (usize, u64),
-        heartbeat: Heartbeat,
+        told: Told,
         parts: &mut dyn Parts,
     ) -> (Vec<Command>, Option<u64>) {
         let named = Named::of(node);
         let claim = NodeClaim { process: Some(life), ..named.claim() };
-        let told = Told { heartbeat, ..Told::default() };
         let heard = self.with_cluster(|cluster, lookup, now, _| {
             reports::heartbeat(cluster, lookup, &claim, told, now)
         });
-        let Heard { answer, from, .. } = heard.expect("no two processes of a node run at a time");
+        let Heard { answer, from, encoded, .. } =
+            heard.expect("no two processes of a node run at a time");
+        if let Some(from) = from {
+            self.take_encoded(from, encoded);
+        }
         let commands = match from {
             Some(handle) => parts.commands(&self.cluster, handle, answer.commands),
             None => answer.commands,
@@ -150,7 +153,7 @@ impl NameNode {
 
     /// CRC32C of a group's units as first written; they travel with a reconstruction.
     pub(crate) fn recorded_crcs(&self, group: &BlockRef) -> Vec<(UnitIndex, u32)> {
-        match self.compares_crcs {
+        match self.bugs.compares_crcs {
             true => sure(orders::recorded_crcs(&self.store, group)),
             false => Vec::new(),
         }

@@ -26,6 +26,7 @@ impl World<'_> {
         }
         if self.name_node.up && self.call_full_report(node, lease, &report) {
             self.nodes[node].next_report_ms = self.now_ms + REPORT_INTERVAL_MS;
+            self.nodes[node].has_reported = true;
             if self.unlucky(10) {
                 // The answer is lost: it is sent again.
                 self.nodes[node].next_report_ms = self.now_ms;
@@ -72,7 +73,8 @@ impl World<'_> {
             return;
         }
         let is_at = |node: &DataNode, block: &BlockRef| {
-            node.replicas.get(&block.id).is_some_and(|stored| stored.replica.gs() == block.gs)
+            let held = node.replicas.get(&block.id);
+            held.is_some_and(|stored| stored.replica.gs() == block.gs && !stored.is_torn)
         };
         let (node, mut gone) = match &report {
             LateReport::Full { node, report, .. } => {
@@ -94,6 +96,8 @@ impl World<'_> {
         }
         self.note(|| format!("late: {report:?}"));
         self.count("reports come late");
+        // It takes the place of what its DataNode has told since.
+        self.nodes[node].has_reported &= is_bad;
         match report {
             LateReport::Full { node, lease, report } => {
                 self.call_full_report(node, lease, &report);

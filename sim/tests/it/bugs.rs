@@ -10,16 +10,22 @@ use cairn_stripe::UnitIndex;
 use std::collections::BTreeMap;
 
 /// The first seed that finds the bug, of so many.
-fn found<P: Parts + Default>(most: u64) -> Option<(u64, String)> {
+fn found<P: Parts + Default>(most: u64, options: Options) -> Option<(u64, String)> {
     (0..most).find_map(|seed| {
-        let report = run(seed, Options::default(), &mut P::default());
+        let report = run(seed, options, &mut P::default());
         report.violation.map(|why| (seed, why))
     })
 }
 
 #[track_caller]
 fn must_find<P: Parts + Default>(seed: u64, promises: &[&str]) {
-    let (at, why) = found::<P>(3 * (seed + 10)).expect("no seed has found the bug");
+    must_find_with::<P>(Options::default(), seed, promises);
+}
+
+/// The same in simulations that have such options.
+#[track_caller]
+pub fn must_find_with<P: Parts + Default>(options: Options, seed: u64, promises: &[&str]) {
+    let (at, why) = found::<P>(3 * (seed + 10), options).expect("no seed has found the bug");
     println!("seed {at}: {why}");
     assert!(promises.iter().any(|promise| why.contains(promise)), "seed {at}: {why}");
 }
@@ -279,5 +285,5 @@ fn effects_that_the_cluster_does_not_hear_of_are_found() {
 
 #[test]
 fn durable_entries_that_are_answered_as_failed_are_found() {
-    must_find::<DurableFails>(0, &["no file has it", "taken for open"]);
+    must_find::<DurableFails>(0, &["no file has it", "taken for open", "nothing is known of that"]);
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Seeds that each run of the tests can afford.
 fn seed_count() -> u64 {
-    if env!("CAIRN_SIM_OPT_LEVEL") == "0" { 60 } else { 2000 }
+    if env!("CAIRN_SIM_OPT_LEVEL") == "0" { 60 } else { 1500 }
 }
 
 #[test]
