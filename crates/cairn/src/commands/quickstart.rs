@@ -28,6 +28,9 @@ const WAYS: [(&str, &str); 3] = [
     ("contiguous", "RS-6-3-contiguous"),
     ("replicated", "REPLICATION"),
 ];
+/// Blocks of what goes into groups: so small that a file of some megabytes has as many as a group takes, as a large file has
+/// in a real cluster. Small files, of other lengths each, save too little to be grouped.
+const GROUPED_BLOCK: u64 = 4 << 20;
 /// How long nothing must have been grouped until all is taken to be that can be, and how long to wait for that at most.
 const QUIET: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(120));
 const ROOT: &str = "/quickstart";
@@ -144,8 +147,10 @@ async fn demonstrate(
     let mut ways = [Measured::default(); WAYS.len()];
     let mut used = disk_usage(cluster)?;
     for ((way, directory), (_, policy)) in ways.iter_mut().zip(&directories).zip(WAYS) {
-        way.write = store(fs, local, directory).await?;
-        if policy.ends_with("-contiguous") {
+        let is_contiguous = policy.ends_with("-contiguous");
+        let block_size = is_contiguous.then_some(GROUPED_BLOCK);
+        way.write = store(fs, local, directory, block_size).await?;
+        if is_contiguous {
             say(settings, "Waiting until the servers have put them into groups");
             await_groups(fs).await?;
         }
@@ -266,10 +271,15 @@ async fn await_groups(fs: &FileSystem) -> Result<()> {
     Ok(())
 }
 
-async fn store(fs: &FileSystem, local: &[LocalFile], directory: &str) -> Result<Duration> {
+async fn store(
+    fs: &FileSystem,
+    local: &[LocalFile],
+    directory: &str,
+    block_size: Option<u64>,
+) -> Result<Duration> {
     let total = local.iter().map(|file| file.len).sum();
     let bar = output::byte_bar(total, &format!("storing in {directory}"));
-    let options = CreateOptions { create_parents: true, ..CreateOptions::default() };
+    let options = CreateOptions { create_parents: true, block_size, ..CreateOptions::default() };
     let start = Instant::now();
     for file in local {
         let path = format!("{directory}/{}", file.name);
