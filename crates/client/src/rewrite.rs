@@ -7,7 +7,7 @@ use crate::fs::FileSystem;
 use crate::fs::groups::converted;
 use crate::types::{ChecksumMode, ConvertedFile, CreateOptions, FileChecksum, FileStatus};
 use cairn_codec::crc::ChecksumKind;
-use cairn_stripe::{Policy, PolicyLayout};
+use cairn_stripe::PolicyLayout;
 use cairn_wire::converted::DIRECTORY;
 use cairn_wire::proto::hdfs::{SwapBlocksRequestProto, SwapBlocksResponseProto};
 
@@ -29,8 +29,7 @@ impl FileSystem {
     ) -> Result<ConvertedFile> {
         let own = format!("/.reserved/.inodes/{}", status.file_id);
         let Some(now) = self.file_info(&own).await? else { return Ok(ConvertedFile::Gone) };
-        let is_striped = |policy: &Policy| policy.layout == PolicyLayout::Striped;
-        if !now.policy.as_ref().is_some_and(is_striped) {
+        if !is_striped(&now) {
             return Ok(ConvertedFile::Same);
         }
         let Some(before) = self.checksum(&own, ChecksumMode::CompositeCrc).await? else {
@@ -58,10 +57,19 @@ impl FileSystem {
         };
         let swapped = done.await;
         if !matches!(swapped, Ok(ConvertedFile::Done)) {
-            // Who begins again writes another one. The first error is the one to tell.
-            let _ = self.delete(&copy, false).await;
+            self.discard(&copy).await;
         }
         swapped
+    }
+
+    /// Deletes a copy that came to nothing. Where the blocks were swapped and the answer was lost, it has those that
+    /// readers of the file have found. Who begins again writes another one: an error here is not the one to tell.
+    async fn discard(&self, copy: &str) {
+        if let Ok(Some(left)) = self.file_info(copy).await
+            && !is_striped(&left)
+        {
+            let _ = self.delete(copy, false).await;
+        }
     }
 
     /// A file system that sums what it writes as a file is summed, so that the checksums can be compared.
@@ -99,4 +107,8 @@ impl FileSystem {
         let outcome = u8::try_from(response.outcome).unwrap_or(u8::MAX);
         converted(outcome, &mut response.refusal.into_iter())
     }
+}
+
+fn is_striped(file: &FileStatus) -> bool {
+    file.policy.as_ref().is_some_and(|policy| policy.layout == PolicyLayout::Striped)
 }

@@ -181,15 +181,12 @@ impl Cluster {
         if let Some(construction) = self.blocks.construction(id) {
             for e in &construction.expected {
                 let at = (e.storage, e.unit);
-                let is_asked = construction.may_have(e) || e.is_missing;
-                if is_asked {
-                    places.push(at)
-                } else {
-                    left_out.push(at)
-                }
                 if e.is_missing {
                     missing.insert(at);
                 }
+                let is_asked = construction.may_have(e) || e.is_missing;
+                let list = if is_asked { &mut places } else { &mut left_out };
+                list.push(at);
             }
         }
         let mut away = Vec::new();

@@ -391,13 +391,13 @@ impl Cluster {
         others.filter_map(|node| node.storages.first().copied()).take(FEW).collect()
     }
 
-    /// Who decodes a member for readers, behind those of its places that are named to them, or, where these are `corrupt`,
-    /// in their place: nobody where one can be read from a node that is heard of.
+    /// Who decodes a member for readers, behind those of its places that are named to them: nobody where one can be read
+    /// from a node that is heard of, unless the reader `has_failed` there.
     pub fn readers_of_member(
         &self,
         handle: BlockId,
         named: &[(StorageHandle, UnitIndex)],
-        corrupt: bool,
+        has_failed: bool,
         now: Now,
     ) -> Vec<(StorageHandle, UnitIndex)> {
         let node_of = |storage: StorageHandle| self.node(self.storage(storage).node);
@@ -405,23 +405,13 @@ impl Cluster {
             let node = node_of(storage);
             node.is_readable() && !self.is_late(node, now)
         };
-        if !corrupt && named.iter().any(|(storage, _)| serves(*storage)) {
+        if !has_failed && named.iter().any(|(storage, _)| serves(*storage)) {
             return Vec::new();
         }
-        self.decoders_beside(handle, if corrupt { &[] } else { named }, now)
-    }
-
-    /// Those who decode a member of a group for readers, without the nodes of places that are named already.
-    pub fn decoders_beside(
-        &self,
-        handle: BlockId,
-        named: &[(StorageHandle, UnitIndex)],
-        now: Now,
-    ) -> Vec<(StorageHandle, UnitIndex)> {
-        let node_of = |storage: StorageHandle| self.storage(storage).node;
-        let mut known: BTreeSet<NodeHandle> = named.iter().map(|(at, _)| node_of(*at)).collect();
+        let mut known: BTreeSet<NodeHandle> =
+            named.iter().map(|(storage, _)| node_of(*storage).handle).collect();
         let mut decoders = self.decoders(handle, now);
-        decoders.retain(|storage| known.insert(node_of(*storage)));
+        decoders.retain(|storage| known.insert(node_of(*storage).handle));
         decoders.into_iter().map(|storage| (storage, UnitIndex(0))).collect()
     }
 

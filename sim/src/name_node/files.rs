@@ -51,9 +51,7 @@ impl NameNode {
         }
         if places.is_empty() {
             let mut found = self.cluster.locations(block.id);
-            let any = !found.is_empty();
             found.retain(|at| !at.corrupt);
-            let corrupt = any && found.is_empty();
             let (now, mut rng) = (self.now(), self.rng.clone());
             let reader = cairn_redundancy::Reader::default();
             self.cluster.sort_for_reader(&mut found, &reader, now, &mut || rng.any());
@@ -61,7 +59,7 @@ impl NameNode {
             places = found.into_iter().map(|at| (at.storage, at.unit)).collect();
             if let Some(of) = block.group {
                 let now = self.now();
-                let decoders = self.cluster.readers_of_member(of.handle, &places, corrupt, now);
+                let decoders = self.cluster.readers_of_member(of.handle, &places, false, now);
                 places.extend(decoders);
             }
         }

@@ -128,6 +128,32 @@ async fn a_file_that_another_client_has_summed_otherwise_is_converted() {
     assert_same(&get(&old, "/striped/f").await.unwrap(), &bytes(1, 3_000_000), "the file");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_who_convert_a_file_at_once_one_does() {
+    let cluster = cluster(Duration::from_secs(3600)).await;
+    let fs = &cluster.fs;
+    let data = bytes(1, 3_000_000);
+    put(fs, "/striped/f", &data, &striped(STRIPED, BLOCK)).await.unwrap();
+    let group = fs.block_locations("/striped/f", 0, 1).await.unwrap().blocks.remove(0);
+    let status = fs.require("/striped/f").await.unwrap();
+    let other = FileSystem::new(fs.config().clone()).unwrap();
+    let (mut one, mut two) = (|_| {}, |_| {});
+    let (one, two) = tokio::join!(
+        fs.rewrite(&status, None, &mut one),
+        other.rewrite(&status, Some(CONTIGUOUS), &mut two)
+    );
+    let mut done = [one.unwrap(), two.unwrap()];
+    done.sort_by_key(|done| *done == ConvertedFile::Same);
+    assert_eq!(done, [ConvertedFile::Done, ConvertedFile::Same]);
+    assert_same(&get(fs, "/striped/f").await.unwrap(), &data, "the file");
+    // The copy that nobody needs is gone, and what readers may have found is there.
+    let left = fs.list(DIRECTORY).collect().await.unwrap();
+    let [left] = &left[..] else { panic!("{left:?}") };
+    assert_eq!(left.policy.as_ref().map(|policy| policy.name.as_str()), Some(STRIPED));
+    let kept = fs.block_locations(&left.path, 0, 1).await.unwrap().blocks.remove(0);
+    assert_eq!(kept.block.id, group.block.id);
+}
+
 /// Units are lost: what is written is decoded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_with_lost_units_is_converted() {

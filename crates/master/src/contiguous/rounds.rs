@@ -6,7 +6,7 @@
 use crate::contiguous::choose::{self, Rules};
 use crate::contiguous::renew::{self, DeadRules, Renewal};
 use crate::contiguous::{self as groups, EncodedGroup, Formation};
-use crate::op::{Op, OpError};
+use crate::op::{Look, Op, OpError};
 use cairn_namespace::query::{self, Waiting};
 use cairn_redundancy::groups::ENCODES_PER_NODE;
 use cairn_redundancy::{Cluster, NodeHandle, Now};
@@ -132,11 +132,7 @@ impl Rounds {
         share_max: f64,
         news: &mut Vec<News>,
     ) -> Result<(), OpError> {
-        let chosen = op("renewGroup").look(|look| {
-            let most = room(look.cluster);
-            if most == 0 {
-                return Ok(Vec::new());
-            }
+        let chosen = chosen(op("renewGroup"), |look, most| {
             renew::choose(look, &DeadRules { share_max, most }, &mut self.renewal)
         })?;
         for renewal in chosen {
@@ -166,11 +162,7 @@ impl Rounds {
         pays: f64,
         news: &mut Vec<News>,
     ) -> Result<(), OpError> {
-        let proposals = op("beginGroup").look(|look| {
-            let proposals_max = room(look.cluster);
-            if proposals_max == 0 {
-                return Ok(Vec::new());
-            }
+        let proposals = chosen(op("beginGroup"), |look, proposals_max| {
             choose::choose(look, &Rules { pays, proposals_max }, &mut self.due)
         })?;
         for proposal in proposals {
@@ -181,6 +173,18 @@ impl Rounds {
         }
         Ok(())
     }
+}
+
+/// What is chosen for as many attempts as can begin now; nothing is looked at where none can.
+fn chosen<T>(
+    op: impl Op,
+    choose: impl FnOnce(&mut Look<'_>, usize) -> cairn_namespace::Result<Vec<T>>,
+) -> Result<Vec<T>, OpError> {
+    let chosen = op.look(|look| match room(look.cluster) {
+        0 => Ok(Vec::new()),
+        most => choose(look, most),
+    });
+    Ok(chosen?)
 }
 
 /// Attempts that can begin now.

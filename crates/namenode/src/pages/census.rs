@@ -139,18 +139,9 @@ pub(super) async fn take(node: &Arc<NameNode>) -> cairn_namespace::Result<Census
             None => break,
         }
     }
-    let mut after = None::<BlockId>;
-    loop {
-        let groups =
-            paced(node, move |node| node.ns.read(|store| query::groups_after(store, after, PAGE)));
-        let groups = groups.await?;
-        for group in groups.iter().filter(|group| group.is_formed()) {
-            census.add_parities(sum(group.parities.iter().map(|parity| parity.len)));
-        }
-        match groups.last() {
-            Some(last) => after = Some(last.handle),
-            None => break,
-        }
+    // Groups are counted all the time.
+    if let Some((groups, _)) = node.group_work.counts(node.now()) {
+        census.add_parities(groups.parity);
     }
     census.directories = holders.largest_directories();
     census.owners = holders.largest_owners();

@@ -429,17 +429,15 @@ fn a_lost_member_is_rebuilt_from_the_others_on_a_node_without_a_unit() {
 fn readers_are_told_who_decodes_before_a_silent_node_is_dead() {
     let mut world = settled();
     let named = [(world.storage(1), UnitIndex(0))];
-    let readers = |world: &World| {
-        let found = world.cluster.readers_of_member(HANDLE, &named, false, world.now);
+    let readers = |world: &World, has_failed| {
+        let found = world.cluster.readers_of_member(HANDLE, &named, has_failed, world.now);
         found.iter().map(|(storage, _)| world.number(*storage)).collect::<Vec<_>>()
     };
-    assert_eq!(readers(&world), [0_usize; 0], "its node is heard of");
-    // Who has failed to read there is told at once.
-    let beside = world.cluster.decoders_beside(HANDLE, &named, world.now);
-    assert_eq!(beside.iter().map(|(at, _)| world.number(*at)).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(readers(&world, false), [0_usize; 0], "its node is heard of");
+    assert_eq!(readers(&world, true), [3, 4], "who has failed to read there is told at once");
     world.run(12_000, &[1, 3]);
     assert!(world.cluster.node(world.handle(1)).alive);
-    assert_eq!(readers(&world), [4], "one that has a parity is silent as well");
+    assert_eq!(readers(&world, false), [4], "one that has a parity is silent as well");
 }
 
 #[test]

@@ -144,11 +144,8 @@ impl Locator<'_> {
     /// The places of a member of a contiguous group: where none of them can be read from a node that is heard of, or the
     /// reader says so, those who decode it stand behind them.
     fn with_decoders(&self, mut places: Places, handle: BlockId) -> Places {
-        let Places { storages, corrupt } = &places;
-        let decoders = match self.after_failure {
-            true => self.cluster.decoders_beside(handle, storages, self.now),
-            false => self.cluster.readers_of_member(handle, storages, *corrupt, self.now),
-        };
+        let named = if places.corrupt { &[] } else { &places.storages[..] };
+        let decoders = self.cluster.readers_of_member(handle, named, self.after_failure, self.now);
         if places.corrupt && !decoders.is_empty() {
             return Places { storages: decoders, corrupt: false };
         }
