@@ -7,7 +7,7 @@ use crate::encryption::FileCipher;
 use crate::error::{ClientError, Result};
 use crate::protocol::convert::{self, Located, LocatedFile};
 use crate::session::Session;
-use crate::types::{Block, DataNodeAddr};
+use crate::types::{Block, BlockLocation, DataNodeAddr};
 use cairn_net::Boxed;
 use cairn_stripe::{BlockId, Policy};
 use cairn_wire::proto::hdfs::{
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Source: Hadoop 3.5.0 `dfs.client.max.block.acquire.failures`.
 pub(crate) const REFRESHES: u32 = 3;
 
-/// The wait before that.
+/// The wait before the NameNode is asked once more, when it has named no others.
 const REFRESH_WAIT: Duration = Duration::from_millis(300);
 
 /// What all reads of a file share.
@@ -55,6 +55,15 @@ enum Corrupt {
     No,
     Found,
     Reported,
+}
+
+/// What the NameNode names when it is asked again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    /// No location beside those that were known.
+    Known,
+    /// Others too.
+    Others,
 }
 
 /// A block of an open file, with its locations as they were known when it was asked for.
@@ -123,31 +132,44 @@ impl OpenedFile {
         Ok(LocatedRef { file, index })
     }
 
-    /// Asks for the locations of the block at `offset` anew, and gives all of its replicas another
+    /// Asks for the locations of the block at `offset` anew, of which none could be read. Where the NameNode names others
+    /// beside those that failed, these serve at once; otherwise it is asked once more after a wait, and all get another
     /// chance. The length known at open stays.
     pub(crate) async fn refresh(&self, offset: u64) -> Result<()> {
+        if self.locate(offset).await? == Named::Others {
+            return Ok(());
+        }
         tokio::time::sleep(REFRESH_WAIT).await;
+        self.locate(offset).await?;
+        self.session.silent.forget();
+        let group = self.block_at(offset)?.block.block.id.group();
+        self.bad_nodes().retain(|block, _| block.group() != group);
+        Ok(())
+    }
+
+    /// Asks where the block at `offset` can be read after what is known has failed.
+    async fn locate(&self, offset: u64) -> Result<Named> {
         let old = self.block_at(offset)?;
         let fresh = self.session.located_again(&self.path, offset, 1, true).await?;
         let same = |block: &&Located| block.block.block.id == old.block.block.id;
-        let mut located = self.located.lock().unwrap_or_else(|poison| poison.into_inner());
         // Hadoop's NameNode names a block that is being written only as the last one.
-        if let Some(new) = fresh.blocks.iter().chain(&fresh.last_block).find(same) {
-            let mut all = LocatedFile::clone(&located);
-            for block in &mut all.blocks {
-                if block.block.block.id == new.block.block.id {
-                    let len = block.block.block.len;
-                    *block = new.clone();
-                    block.block.block.len = len;
-                }
+        let Some(new) = fresh.blocks.iter().chain(&fresh.last_block).find(same) else {
+            return Ok(Named::Known);
+        };
+        let mut located = self.located.lock().unwrap_or_else(|poison| poison.into_inner());
+        let mut all = LocatedFile::clone(&located);
+        for block in &mut all.blocks {
+            if block.block.block.id == new.block.block.id {
+                let len = block.block.block.len;
+                *block = new.clone();
+                block.block.block.len = len;
             }
-            *located = Arc::new(all);
         }
-        drop(located);
-        self.session.silent.forget();
-        let group = old.block.block.id.group();
-        self.bad_nodes().retain(|block, _| block.group() != group);
-        Ok(())
+        *located = Arc::new(all);
+        let key = |location: &BlockLocation| (location.addr.uuid.clone(), location.unit);
+        let known: Vec<_> = old.block.locations.iter().map(key).collect();
+        let is_known = new.block.locations.iter().all(|location| known.contains(&key(location)));
+        Ok(if is_known { Named::Known } else { Named::Others })
     }
 
     pub(crate) fn is_bad(&self, block: BlockId, addr: &DataNodeAddr) -> bool {
