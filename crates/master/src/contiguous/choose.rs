@@ -1,7 +1,8 @@
 //! Which of the blocks that wait are to be a group.
 //!
 //! Successive blocks of one file come first: when that is deleted, its groups end with it. What is left over goes together
-//! with other blocks of its directory. A group is made only where it costs less than copies.
+//! with other blocks of its directory, the longest first and each with those next in length: parities are as long as the
+//! longest member. A group is made only where it costs less than copies.
 
 use crate::contiguous::Proposal;
 use crate::op::Look;
@@ -11,12 +12,15 @@ use cairn_namespace::{BlockState, FileRedundancy, InodeId, Result, block, inode,
 use cairn_redundancy::groups::plan::{GroupPlan, GroupRequest};
 use cairn_redundancy::{BlockLookup, BlockRef};
 use cairn_stripe::{BlockId, Policy, PolicyId, StoragePolicy};
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Blocks that wait that one look takes.
 const WINDOW: usize = 300;
 /// Blocks that are tried for a group, for each slot.
 const TRIED: usize = 4;
+/// Plans of one look that may lead to no group.
+const FAILED_MAX: usize = 20;
 
 /// What groups are made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +38,20 @@ impl Rules {
         let longest = lens.iter().max().copied().unwrap_or(0);
         let cost = sum as f64 + m as f64 * longest as f64;
         sum > 0 && cost <= self.pays * 3.0 * sum as f64
+    }
+
+    /// The first of some blocks, the longest at the front, that can be the longest of a group that pays: if it does not
+    /// with the `k` - 1 behind it, or as many as there are, it does with no others.
+    pub(super) fn first_that_pays<T>(
+        &self,
+        falling: &[T],
+        len: impl Fn(&T) -> u64,
+        (k, m): (usize, usize),
+    ) -> Option<usize> {
+        (0..falling.len()).find(|first| {
+            let lens: Vec<u64> = falling[*first..].iter().take(k).map(&len).collect();
+            self.pays(&lens, m)
+        })
     }
 }
 
@@ -68,7 +86,8 @@ pub fn choose(
         let Some(policy) = crate::orders::policy(look.store, policy)? else { continue };
         let storage_policy = settings.storage_policy(storage_policy);
         candidates.sort_unstable();
-        let mut maker = Maker { look: &mut *look, rules, policy: &policy, storage_policy };
+        let mut maker =
+            Maker { look: &mut *look, rules, policy: &policy, storage_policy, failed: 0 };
         maker.of_kind(candidates, &mut proposals);
     }
     Ok(proposals)
@@ -107,6 +126,8 @@ struct Maker<'a, 'b> {
     rules: &'a Rules,
     policy: &'a Policy,
     storage_policy: StoragePolicy,
+    /// Plans that have led to no group.
+    failed: usize,
 }
 
 impl Maker<'_, '_> {
@@ -114,31 +135,46 @@ impl Maker<'_, '_> {
     fn of_kind(&mut self, candidates: Vec<Candidate>, proposals: &mut Vec<Proposal>) {
         let mut left = Vec::new();
         for of_file in candidates.chunk_by(|one, next| one.file == next.file) {
-            left.extend(self.of_some(of_file.to_vec(), true, proposals));
+            left.extend(self.of_file(of_file.to_vec(), proposals));
         }
         for of_directory in left.chunk_by(|one, next| one.parent == next.parent) {
-            self.of_some(of_directory.to_vec(), false, proposals);
+            self.of_directory(of_directory.to_vec(), proposals);
         }
     }
 
-    /// Groups of some candidates, only such as have a member in each slot if they are to be `full`. Returns what is left.
-    fn of_some(
+    /// Groups of blocks of one file, only such as have a member in each slot. Returns what is left.
+    fn of_file(
         &mut self,
         mut candidates: Vec<Candidate>,
-        full: bool,
         proposals: &mut Vec<Proposal>,
     ) -> Vec<Candidate> {
         let k = self.policy.schema.data_units();
-        while proposals.len() < self.rules.proposals_max && !candidates.is_empty() {
-            let Some(plan) = self.plan(&candidates) else { break };
-            if full && plan.members.len() < k {
-                break;
-            }
-            let taken: BTreeSet<BlockId> = plan.members.iter().map(|(block, _)| block.id).collect();
-            proposals.push(self.proposal(&candidates, plan));
-            candidates.retain(|candidate| !taken.contains(&candidate.block.id));
+        while proposals.len() < self.rules.proposals_max && candidates.len() >= k {
+            let plan = self.plan(&candidates).filter(|plan| plan.members.len() == k);
+            let Some(plan) = plan else { break };
+            proposals.push(self.proposal(&mut candidates, plan));
         }
         candidates
+    }
+
+    /// Groups of blocks of one directory.
+    fn of_directory(&mut self, mut candidates: Vec<Candidate>, proposals: &mut Vec<Proposal>) {
+        let (k, m) = (self.policy.schema.data_units(), self.policy.schema.parity_units());
+        // Those of one length stay in the order of files.
+        candidates.sort_by_key(|candidate| Reverse(candidate.block.len));
+        while proposals.len() < self.rules.proposals_max && self.failed < FAILED_MAX {
+            let first = self.rules.first_that_pays(&candidates, |of| of.block.len, (k, m));
+            let Some(first) = first else { break };
+            candidates.drain(..first);
+            match self.plan(&candidates) {
+                Some(plan) => proposals.push(self.proposal(&mut candidates, plan)),
+                // Where its replicas are it pays with none of the others.
+                None => {
+                    candidates.remove(0);
+                    self.failed += 1;
+                }
+            }
+        }
     }
 
     /// A group of some of the candidates that pays.
@@ -153,7 +189,8 @@ impl Maker<'_, '_> {
         self.rules.pays(&lens, m).then_some(plan)
     }
 
-    fn proposal(&self, candidates: &[Candidate], plan: GroupPlan) -> Proposal {
+    /// What is to be done for a group, whose members are candidates no longer.
+    fn proposal(&self, candidates: &mut Vec<Candidate>, plan: GroupPlan) -> Proposal {
         let new = |block: &BlockRef| {
             let candidate = candidates.iter().find(|candidate| candidate.block.id == block.id)?;
             let (BlockRef { id, gs, len }, crc32c) = (*block, candidate.crc32c);
@@ -161,6 +198,7 @@ impl Maker<'_, '_> {
         };
         let members: Vec<NewMember> =
             plan.members.iter().filter_map(|(block, _)| new(block)).collect();
+        candidates.retain(|candidate| members.iter().all(|of| of.id != candidate.block.id));
         let mut targets: Vec<_> = plan.members.iter().map(|(_, at)| Some(*at)).collect();
         targets.resize(self.policy.schema.data_units(), None);
         targets.extend(plan.parities.into_iter().map(Some));

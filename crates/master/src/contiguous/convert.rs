@@ -12,6 +12,7 @@ use cairn_namespace::query::{self, FileLayout};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Caller, Conversion, FileRedundancy, InodeId, Outcome, Result, inode};
 use cairn_stripe::{Policy, PolicyId};
+use std::cmp::Reverse;
 
 /// Blocks of the files of one command, unless one file alone has more.
 const BLOCKS_MAX: u64 = 10_000;
@@ -163,9 +164,19 @@ impl Survey {
             }
         }
         if let Some(policy) = target {
-            for members in left.chunks(policy.schema.data_units().max(1)) {
-                self.add_group(members, policy, rules);
-            }
+            self.add_left(left, policy, rules);
+        }
+    }
+
+    /// Adds what the files of a directory leave over, as groups of it are chosen.
+    fn add_left(&mut self, mut left: Vec<(u64, u64)>, policy: &Policy, rules: &Rules) {
+        let shape = (policy.schema.data_units().max(1), policy.schema.parity_units());
+        left.sort_by_key(|(len, _)| Reverse(*len));
+        let mut left = &left[..];
+        while let Some(first) = rules.first_that_pays(left, |(len, _)| *len, shape) {
+            let (members, others) = left[first..].split_at(shape.0.min(left.len() - first));
+            self.add_group(members, policy, rules);
+            left = others;
         }
     }
 
@@ -217,10 +228,10 @@ mod tests {
         let mut survey = Survey::default();
         let files = [file(copies, &[30, 30, 30, 30]), file(copies, &[30]), file(copies, &[3, 30])];
         survey.add(&files, Some(&policy), &RULES);
-        // Three of the first; the fourth, the one of the second and a short one cost too much with the next.
+        // Three of the first; what is left of each, but for the short one.
         assert_eq!((survey.files, survey.as_wanted, survey.bytes), (3, 0, 183));
-        assert_eq!(survey.to_group, 90);
-        assert_eq!((survey.space, survey.space_then), (549, 150 + 3 * 93));
+        assert_eq!(survey.to_group, 180);
+        assert_eq!((survey.space, survey.space_then), (549, 300 + 3 * 3));
         let mut survey = Survey::default();
         survey.add(&[file(copies, &[30, 30]), file(copies, &[30])], Some(&policy), &RULES);
         assert_eq!((survey.to_group, survey.space_then), (90, 150));

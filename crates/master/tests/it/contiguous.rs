@@ -58,6 +58,19 @@ fn file(host: &Host, path: &str, (first, blocks): (usize, usize)) -> Vec<Block> 
     all.iter().map(|block| host.block(block).unwrap()).collect()
 }
 
+/// A closed file of one block of that length, on two nodes.
+fn short_file(host: &Host, path: &str, node: usize, len: u64) {
+    let file = host.create(path);
+    let block = host.add(file, None).unwrap();
+    let done = BlockRef { len, ..block.reference() };
+    for at in [node, node + 1] {
+        host.report_sum(at, done, Some(4711));
+    }
+    let holder = HOLDER.to_string();
+    let wanted = Complete { path: String::new(), file: Some(file), holder, last: Some(done) };
+    assert_eq!(run(complete::complete(host, &Caller::system(), None, &wanted)), Ok(true));
+}
+
 fn choose(host: &Host) -> Vec<Proposal> {
     host.look(|look| choose::choose(look, &RULES, &mut None)).unwrap()
 }
@@ -375,6 +388,43 @@ fn a_group_is_made_only_where_it_costs_less_than_copies() {
     let host = host();
     file(&host, "/d/f", (0, 2));
     assert!(choose(&host).is_empty());
+}
+
+#[test]
+fn short_files_of_a_directory_are_grouped_by_their_lengths() {
+    const FILES: usize = 700;
+    let host = host();
+    let mut random = 1_u64;
+    let mut sum = 0;
+    for file in 0..FILES {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // Sixteen octaves, as many files in each.
+        let len = f64::exp2(4.0 + (random >> 33) as f64 / f64::exp2(31.0) * 16.0) as u64;
+        short_file(&host, &format!("/d/{file}"), file % 7, len);
+        sum += len;
+    }
+    // More than one look goes over, and than one look may propose.
+    let (mut after, mut begun, mut grouped, mut stored) = (None, 0, 0, 0);
+    for _ in 0..1000 {
+        let proposals = host.look(|look| choose::choose(look, &RULES, &mut after)).unwrap();
+        if begun == 0 && after.is_none() && proposals.is_empty() {
+            break;
+        }
+        begun = if after.is_none() { 0 } else { begun + proposals.len() };
+        for proposal in proposals {
+            let lens: Vec<u64> = proposal.command.members.iter().map(|of| of.len).collect();
+            assert!(RULES.pays(&lens, 2), "{lens:?}");
+            grouped += lens.iter().sum::<u64>();
+            stored += lens.iter().sum::<u64>() + 2 * lens.iter().max().unwrap();
+            run(contiguous::begin(&host, proposal)).unwrap().unwrap();
+            let (encoder, order) = told(&host).expect("somebody is to encode");
+            let formation = form(&host, encoder, &encode(&host, &order));
+            assert_eq!(formation, Formation::Formed);
+        }
+    }
+    let of_all = |bytes: u64| bytes as f64 / sum as f64;
+    assert!(of_all(grouped) > 0.95, "{} of the bytes", of_all(grouped));
+    assert!(stored as f64 / (grouped as f64) < 1.75);
 }
 
 fn renewals(host: &Host) -> Vec<Renewal> {
