@@ -4,7 +4,7 @@
 //! and a symbol after a path to a Rust file, in the same sentence, must be defined in that file. There and below bench/:
 //! a link must lead to a file of the project, and to a heading of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -343,4 +343,57 @@ fn a_panic_that_is_passed_over_would_be_noticed() {
         assert!(passes_over_a_panic(line), "{line}");
     }
     assert!(!passes_over_a_panic("let told = told.into_inner();"));
+}
+
+/// The parts of the cluster: what its fields are of that are no plain values, with the files they are in.
+fn parts_of_the_cluster() -> BTreeMap<String, String> {
+    /// Settings, and a time.
+    const VALUES: [&str; 2] = ["Config", "Now"];
+    let folder = root().join("crates/redundancy/src");
+    let facade = fs::read_to_string(folder.join("cluster.rs")).expect("the cluster is there");
+    let (_, fields) = facade.split_once("pub struct Cluster {").expect("it is one of parts");
+    let (fields, _) = fields.split_once("\n}").expect("it has an end");
+    let types = fields.lines().filter_map(|line| Some(line.split_once(": ")?.1));
+    let named: BTreeSet<&str> = types.map(|name| name.trim_end_matches(',')).collect();
+    let imports = facade.lines().filter_map(|line| {
+        let (path, name) =
+            line.strip_prefix("use crate::")?.trim_end_matches(';').rsplit_once("::")?;
+        (named.contains(name) && !VALUES.contains(&name)).then_some((name, path))
+    });
+    let text = |path: &str| {
+        let file = folder.join(path.replace("::", "/")).with_extension("rs");
+        fs::read_to_string(&file).unwrap_or_else(|_| panic!("{} is not there", file.display()))
+    };
+    imports.map(|(name, path)| (name.to_string(), text(path))).collect()
+}
+
+/// What is wrong with a part in that file.
+fn not_a_part(name: &str, text: &str) -> Option<String> {
+    let own = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text);
+    let Some((_, fields)) = own.split_once(&format!("struct {name} {{")) else {
+        return Some(format!("{name} is not where it is imported from"));
+    };
+    let (fields, _) = fields.split_once("\n}").expect("it has an end");
+    if let Some(field) = fields.lines().find(|line| line.trim_start().starts_with("pub")) {
+        return Some(format!("others change a field of {name}: {}", field.trim()));
+    }
+    own.contains("crate::cluster").then(|| format!("{name} knows the whole that it is part of"))
+}
+
+#[test]
+fn parts_of_the_cluster_keep_their_fields_to_themselves() {
+    let parts = parts_of_the_cluster();
+    assert!(parts.len() > 10, "is the reader of this test broken? {:?}", parts.keys());
+    let wrong: Vec<String> =
+        parts.iter().filter_map(|(name, text)| not_a_part(name, text)).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_part_that_gives_its_fields_away_would_be_noticed() {
+    let private = "pub(crate) struct Part {\n    /// What.\n    what: u64,\n}\n";
+    assert_eq!(not_a_part("Part", private), None);
+    assert!(not_a_part("Part", &private.replace("what:", "pub(super) what:")).is_some());
+    assert!(not_a_part("Part", &format!("use crate::cluster::Cluster;\n{private}")).is_some());
+    assert!(not_a_part("Other", private).is_some());
 }

@@ -198,6 +198,7 @@ impl Cluster {
         self.work.check_invariants();
         self.nodes.check_invariants(self.config.upgrade_domain_factor.is_some());
         self.leaving.check_invariants();
+        self.groups.check_invariants();
         self.scrubs.check_invariants();
         self.caching.check_invariants();
         self.slow.check_invariants();
@@ -389,7 +390,7 @@ impl Cluster {
 
     /// Tells that no file has the block any more: its replicas and units will be deleted.
     pub fn block_removed(&mut self, id: BlockId, gs: GenerationStamp) {
-        self.groups.retired.remove(&id);
+        self.groups.forget_retired(id);
         self.forget_block(id, gs);
     }
 

@@ -95,7 +95,7 @@ impl Cluster {
         let since_ms = now.mono_ms;
         let members = order.members.iter().map(|member| member.block.id).collect();
         let attempt = Attempt { gs, encoder, since_ms, members, kept, ended: None };
-        self.groups.attempts.insert(handle, attempt);
+        self.groups.begin(handle, attempt);
         self.work.give(encoder).encodes.push(order);
     }
 
@@ -143,7 +143,7 @@ impl Cluster {
 
     /// Attempts that a node is to encode for.
     pub(crate) fn encodes_of(&self, node: NodeHandle) -> usize {
-        self.groups.attempts.values().filter(|attempt| attempt.encoder == node).count()
+        self.groups.attempts().filter(|(_, attempt)| attempt.encoder == node).count()
     }
 
     /// The orders to encode that hold still.
@@ -153,7 +153,7 @@ impl Cluster {
         mut orders: Vec<EncodeOrder>,
     ) -> Vec<EncodeOrder> {
         orders.retain(|order| {
-            let attempt = self.groups.attempts.get(&order.group.id);
+            let attempt = self.groups.attempt(order.group.id);
             attempt.is_some_and(|attempt| attempt.encoder == node && attempt.ended.is_none())
         });
         orders
@@ -161,11 +161,7 @@ impl Cluster {
 
     /// A node starts anew or is gone: what it was to encode is lost.
     pub(crate) fn end_attempts_of(&mut self, node: NodeHandle) {
-        let of_node = |attempt: &&mut Attempt| attempt.encoder == node;
-        for attempt in self.groups.attempts.values_mut().filter(of_node) {
-            attempt.ended.get_or_insert("its encoder has started anew or is dead");
-        }
-        self.groups.proving.retain(|_, proving| proving.node != node);
+        self.groups.end_all_of(node, "its encoder has started anew or is dead");
     }
 
     /// Whether a group can be formed of what a node has encoded, as far as the cluster knows: that node was to encode it,
@@ -178,7 +174,7 @@ impl Cluster {
         encoded: &Encoded,
     ) -> Result<(), NotFormed> {
         let Encoded { handle, gs, read_from, parities } = encoded;
-        let attempt = self.groups.attempts.get(handle).filter(|attempt| {
+        let attempt = self.groups.attempt(*handle).filter(|attempt| {
             attempt.gs == *gs && attempt.encoder == reporter && attempt.ended.is_none()
         });
         let group = lookup.group(*handle).filter(|group| !group.formed && group.gs == *gs);
@@ -231,13 +227,13 @@ impl Cluster {
     /// Tells that a group is formed. What was read for it where it still is counts as proven; where something is there no
     /// more, the group is repaired. Returns CRCs as [`Cluster::block_completed`] does.
     pub fn group_formed(&mut self, lookup: &dyn BlockLookup, handle: BlockId) -> Vec<LateCrc> {
-        let attempt = self.groups.attempts.remove(&handle);
+        let attempt = self.groups.take_attempt(handle);
         if let Some(group) = lookup.group(handle).filter(|group| group.formed) {
             for (slot, place) in attempt.iter().flat_map(|attempt| attempt.kept.iter().copied()) {
                 let member = group.slots.get(slot.as_usize()).copied().flatten();
                 let proven = member.filter(|_| self.is_kept(&group, slot, place));
                 if let Some(member) = proven {
-                    self.groups.proofs.insert(member.id, Proof { gs: member.gs, place });
+                    self.groups.note_proof(member.id, Proof { gs: member.gs, place });
                 }
             }
             // What it lacked is the group's need from now on, and what it had too much, if its node was not told so.
@@ -260,12 +256,10 @@ impl Cluster {
     /// Tells that there is no such group, or no such attempt, any more: its parities are deleted. What its members need
     /// then is told of each.
     pub fn group_ended(&mut self, handle: BlockId, gs: GenerationStamp) {
-        if let Some(attempt) = self.groups.attempts.remove(&handle) {
+        if let Some(attempt) = self.groups.take_attempt(handle) {
             let now_ms = self.last_event.mono_ms;
             let rest = millis(REST_HEARTBEATS * self.config.heartbeat_interval);
-            self.groups.resting.retain(|_, until_ms| *until_ms > now_ms);
-            let resting = attempt.members.into_iter().map(|id| (id, now_ms.saturating_add(rest)));
-            self.groups.resting.extend(resting);
+            self.groups.rest(attempt.members, now_ms.saturating_add(rest), now_ms);
         }
         self.groups.forget_surplus(handle, &[]);
         self.forget_block(handle, gs);
@@ -293,38 +287,36 @@ impl Cluster {
                 None => None,
             }
         };
-        let attempts = self.groups.attempts.iter();
+        let attempts = self.groups.attempts();
         attempts
-            .filter_map(|(handle, attempt)| Some((*handle, attempt.gs, why(*handle, attempt)?)))
+            .filter_map(|(handle, attempt)| Some((handle, attempt.gs, why(handle, attempt)?)))
             .collect()
     }
 
     /// Whether a node is to encode a group, and the attempt has not ended.
     pub fn is_encoding(&self, node: NodeHandle, handle: BlockId, gs: GenerationStamp) -> bool {
-        let attempt = self.groups.attempts.get(&handle);
+        let attempt = self.groups.attempt(handle);
         attempt.is_some_and(|attempt| attempt.gs == gs && attempt.encoder == node)
     }
 
     /// Whether a block was to be a member a moment ago and nothing came of it: another attempt can wait.
     pub fn is_resting(&self, id: BlockId, now: Now) -> bool {
-        self.groups.resting.get(&id).is_some_and(|until_ms| *until_ms > now.mono_ms)
+        self.groups.is_resting(id, now.mono_ms)
     }
 
     /// Whether an attempt is under way that this process has begun.
     pub fn is_attempt_known(&self, handle: BlockId) -> bool {
-        self.groups.attempts.contains_key(&handle)
+        self.groups.attempt(handle).is_some()
     }
 
     /// How many attempts are under way.
     pub fn attempt_count(&self) -> usize {
-        self.groups.attempts.len()
+        self.groups.attempts().count()
     }
 
     /// Ends an attempt: it is to be abandoned.
     pub fn end_attempt(&mut self, handle: BlockId, gs: GenerationStamp, why: &'static str) {
-        if let Some(attempt) = self.groups.attempts.get_mut(&handle).filter(|a| a.gs == gs) {
-            attempt.ended.get_or_insert(why);
-        }
+        self.groups.end(handle, gs, why);
     }
 
     /// Whether every member of a group that a file has, has its copies without the group: then that can end.
@@ -342,13 +334,12 @@ impl Cluster {
     pub fn tell_retired(&mut self, member: BlockRef) {
         let places: Vec<StorageHandle> = self.readable_places(member.id);
         for storage in places {
-            let Life { number, .. } = self.life_of(storage);
+            let place = self.life_of(storage);
             let node = self.storage(storage).node;
             if !self.node(node).takes_groups {
                 continue;
             }
-            let told = self.groups.retired.entry(member.id).or_default();
-            if told.insert(storage, number) != Some(number) {
+            if self.groups.note_retired(member.id, place) {
                 self.work.give(node).retired.push(member);
             }
         }
@@ -428,12 +419,12 @@ impl Cluster {
 
     /// From now on nothing is deleted of what groups do not need, not even what was chosen already; or it is again.
     pub fn hold_surplus(&mut self, is_held: bool) {
-        self.groups.is_held = is_held;
+        self.groups.hold(is_held);
     }
 
     /// Formed groups with more replicas than they need.
     pub fn groups_with_surplus(&self) -> usize {
-        self.groups.with_surplus.len()
+        self.groups.surplus_count()
     }
 
     /// Whether a group has all that it needs where it is safe, so that one of its replicas too many may go.
@@ -452,7 +443,7 @@ impl Cluster {
     /// The place of a member or parity that is to stay: the one that was proven, if it holds still.
     pub(crate) fn proven_place(&self, slots: &Slots, unit: UnitIndex) -> Option<StorageHandle> {
         let block = slots.block(unit);
-        let proof = self.groups.proofs.get(&block.id).filter(|proof| proof.gs == block.gs)?;
+        let proof = self.groups.proof(block.id).filter(|proof| proof.gs == block.gs)?;
         let Life { storage, number } = proof.place;
         let holds = self.storage(storage).life == number && self.is_good_on(storage, block.id);
         holds.then_some(storage)
@@ -469,7 +460,7 @@ impl Cluster {
 
     /// Whether a group has more replicas than it needs.
     pub fn has_surplus(&self, handle: BlockId) -> bool {
-        self.groups.with_surplus.contains(&handle)
+        self.groups.has_surplus(handle)
     }
 
     /// Whether a replica of a member or parity was proven, so that it may stay as the only one.
@@ -492,8 +483,8 @@ impl Cluster {
         if slots.is_dissolving {
             return;
         }
-        self.groups.with_surplus.insert(slots.id);
-        let is_held = self.groups.is_held || tally.excess > 0;
+        self.groups.note_surplus(slots.id);
+        let is_held = self.groups.is_held() || tally.excess > 0;
         if is_held || !self.is_whole(slots, tally, self.last_event) {
             return;
         }
@@ -544,7 +535,7 @@ impl Cluster {
     fn may_go(&self, lookup: &dyn BlockLookup, group: &GroupFacts, id: BlockId, now: Now) -> bool {
         let slots = Slots::of(lookup, group.handle, &group.facts());
         self.is_proven(lookup, id)
-            && !self.groups.is_held
+            && !self.groups.is_held()
             && self.is_whole(&slots, &self.tally_of(&slots), now)
     }
 

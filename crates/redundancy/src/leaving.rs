@@ -9,7 +9,7 @@
 //! Source: Hadoop 3.5.0 `DatanodeAdminManager`, `DatanodeAdminDefaultMonitor`.
 
 use crate::block::{BlockFacts, BlockLookup, BlockState};
-use crate::clock::Now;
+use crate::clock::{Now, millis};
 use crate::cluster::Cluster;
 use crate::handle::NodeHandle;
 use crate::leaving::lists::Left;
@@ -128,7 +128,7 @@ impl Cluster {
                 self.leaving.start_waiting(self.config.max_tracked_nodes);
             }
             AdminState::InService | AdminState::Decommissioned | AdminState::InMaintenance => {
-                self.leaving.returned.insert(handle, Walk::default());
+                self.leaving.come_back(handle);
             }
         }
         self.walk_leaving(lookup);
@@ -171,22 +171,16 @@ impl Cluster {
     /// One tick: goes on with the walks and, when it is time, lets nodes go that nothing needs. Returns
     /// the nodes whose state has changed.
     pub(crate) fn follow_leaving(&mut self, lookup: &dyn BlockLookup, now: Now) -> Vec<NodeHandle> {
-        let idle = self.leaving.since.is_empty() && self.leaving.returned.is_empty();
-        let nothing =
-            idle && !self.nodes.all().iter().any(|n| n.admin == AdminState::InMaintenance);
+        let nothing = self.leaving.is_idle()
+            && !self.nodes.all().iter().any(|n| n.admin == AdminState::InMaintenance);
         if nothing || self.safe_mode.is_starting() {
             return Vec::new();
         }
         self.walk_leaving(lookup);
-        for tracked in self.leaving.tracked.values_mut() {
-            tracked.sample(now);
-        }
-        let interval = u64::try_from(self.config.decommission_interval.as_millis());
-        let last = *self.leaving.last_look_ms.get_or_insert(now.mono_ms);
-        if now.mono_ms.saturating_sub(last) < interval.unwrap_or(u64::MAX) {
+        self.leaving.sample(now);
+        if !self.leaving.begin_look(millis(self.config.decommission_interval), now) {
             return Vec::new();
         }
-        self.leaving.last_look_ms = Some(now.mono_ms);
         let mut changed = self.end_maintenance(lookup, now);
         self.let_dead_nodes_wait();
         self.leaving.start_waiting(self.config.max_tracked_nodes);
@@ -212,15 +206,9 @@ impl Cluster {
     ///
     /// Source: Hadoop 3.5.0 `DatanodeAdminMonitorBase#getUnhealthyNodesToRequeue`.
     fn let_dead_nodes_wait(&mut self) {
-        if self.leaving.waiting.is_empty() {
-            return;
-        }
-        let dead: Vec<NodeHandle> =
-            self.leaving.tracked.keys().copied().filter(|node| !self.node(*node).alive).collect();
-        for node in dead.into_iter().take(self.leaving.waiting.len()) {
-            self.leaving.tracked.remove(&node);
-            self.leaving.waiting.push_back(node);
-        }
+        let followed = self.leaving.followed();
+        let dead = followed.filter(|node| !self.node(*node).alive).collect();
+        self.leaving.let_wait(dead);
     }
 
     fn let_go(&mut self, lookup: &dyn BlockLookup) -> Vec<NodeHandle> {
@@ -228,26 +216,12 @@ impl Cluster {
             // What others had when the blocks were walked over may be lost with these.
             return Vec::new();
         }
-        let changes = self.leaving.changes;
-        let mut free = Vec::new();
-        for (node, tracked) in &mut self.leaving.tracked {
-            if !tracked.left.is_empty() || tracked.walk.is_some() {
-                continue;
-            }
-            if tracked.clean == Some(changes) {
-                free.push(*node);
-            } else {
-                tracked.walk = Some(Walk { changes, ..Walk::default() });
-            }
-        }
+        let mut free = self.leaving.through_or_walk_again();
         // A walk that ends within one step need not wait for the next look.
         self.walk_leaving(lookup);
-        for (node, tracked) in &self.leaving.tracked {
-            let done = tracked.left.is_empty() && tracked.clean == Some(changes);
-            if done && !free.contains(node) {
-                free.push(*node);
-            }
-        }
+        let known = free.clone();
+        let through = self.leaving.through().into_iter();
+        free.extend(through.filter(|node| !known.contains(node)));
         free.retain(|node| self.node_held_back(*node).is_none());
         free.retain(|node| self.open_on(lookup, *node).is_empty());
         for node in &free {
@@ -269,25 +243,13 @@ impl Cluster {
             return;
         }
         let mut budget = WALK_STEP;
-        let returned: Vec<(NodeHandle, Walk)> =
-            self.leaving.returned.iter().map(|(node, walk)| (*node, *walk)).collect();
-        for (node, mut walk) in returned {
-            let ended = self.walk_on(lookup, node, &mut walk, &mut budget);
-            if ended {
-                self.leaving.returned.remove(&node);
-            } else {
-                self.leaving.returned.insert(node, walk);
-            }
+        for (node, mut walk) in self.leaving.return_walks() {
+            let has_ended = self.walk_on(lookup, node, &mut walk, &mut budget);
+            self.leaving.return_went_on(node, walk, has_ended);
         }
-        let walks: Vec<(NodeHandle, Walk)> =
-            self.leaving.tracked.iter().filter_map(|(node, t)| Some((*node, t.walk?))).collect();
-        for (node, mut walk) in walks {
-            let ended = self.walk_on(lookup, node, &mut walk, &mut budget);
-            let Some(tracked) = self.leaving.tracked.get_mut(&node) else { continue };
-            tracked.walk = (!ended).then_some(walk);
-            if ended {
-                tracked.clean = (walk.found == 0).then_some(walk.changes);
-            }
+        for (node, mut walk) in self.leaving.walks() {
+            let has_ended = self.walk_on(lookup, node, &mut walk, &mut budget);
+            self.leaving.went_on(node, walk, has_ended);
         }
     }
 
@@ -299,33 +261,27 @@ impl Cluster {
         walk: &mut Walk,
         budget: &mut usize,
     ) -> bool {
-        while let Some(storage) = self.node(node).storages.get(walk.storage).copied() {
+        loop {
+            let (at, after) = walk.at();
+            let Some(storage) = self.node(node).storages.get(at).copied() else { return true };
             if *budget == 0 {
                 return false;
             }
-            let blocks = self.blocks.map().iter_on(storage, walk.after);
+            let blocks = self.blocks.map().iter_on(storage, after);
             let next: Vec<BlockId> = blocks.take(*budget).collect();
             *budget -= next.len();
             for id in &next {
                 self.check_redundancy(lookup, id.group());
-                let tracked = self.leaving.tracked.get(&node);
-                walk.found += u64::from(tracked.is_some_and(|t| t.left.contains_key(id)));
+                walk.found(u64::from(self.leaving.is_left(node, *id)));
             }
-            match next.last() {
-                Some(last) => walk.after = Some(*last),
-                None => {
-                    walk.storage += 1;
-                    walk.after = None;
-                }
-            }
+            walk.went_to(next.last().copied());
         }
-        true
     }
 
     /// Keeps the lists of leaving nodes right when something of a block has changed. `tally` is that of
     /// its slots where the caller has counted already.
     pub(crate) fn note_leaving_of(&mut self, slots: &Slots, tally: Option<&Tally>) {
-        if self.leaving.tracked.is_empty() {
+        if self.leaving.followed().next().is_none() {
             return;
         }
         let Slots { id, facts, .. } = slots;
@@ -334,7 +290,7 @@ impl Cluster {
             (self.storage(place.storage).node, block.id, block.len, place.excess)
         });
         let (going, places): (Vec<_>, Vec<_>) = places
-            .filter(|(node, ..)| self.leaving.tracked.contains_key(node))
+            .filter(|(node, ..)| self.leaving.is_followed(*node))
             .partition(|(.., excess)| *excess);
         for (node, own_id, ..) in going {
             self.leaving.forget(node, own_id);
@@ -355,11 +311,9 @@ impl Cluster {
             let enough = need.is_sure() || self.is_enough(facts, tally, self.node(node).admin);
             let open = facts.state != BlockState::Complete;
             let left = Left { len, only_leaving: tally.live == 0, open };
-            let Some(tracked) = self.leaving.tracked.get_mut(&node) else { continue };
-            if enough {
-                tracked.done(own_id);
-            } else {
-                tracked.insert(own_id, left);
+            match enough {
+                true => self.leaving.note_done(node, own_id),
+                false => self.leaving.note_left(node, own_id, left),
             }
         }
         if tally.live >= need.wanted() {
@@ -369,7 +323,7 @@ impl Cluster {
 
     /// No file has the block any more: nobody waits for it.
     pub(crate) fn forget_leaving_block(&mut self, id: BlockId) {
-        if self.leaving.tracked.is_empty() {
+        if self.leaving.followed().next().is_none() {
             return;
         }
         self.leaving.note_placed(id);

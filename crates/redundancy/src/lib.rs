@@ -62,7 +62,7 @@ pub mod verify;
 pub use block::{
     BlockFacts, BlockLookup, BlockRef, BlockState, GroupFacts, Layout, Location, SlotFacts,
 };
-pub use caching::CacheWant;
+pub use caching::cached::CacheWant;
 pub use clock::{Dice, Now};
 pub use cluster::{Cluster, Tick};
 pub use command::{

@@ -14,7 +14,7 @@ use crate::handle::{NodeHandle, StorageHandle};
 use crate::places::bad::Bad;
 use crate::places::map::Place;
 use crate::replica::{Changes, LateCrc};
-use crate::scrub::walk::{STEP, UnderWay};
+use crate::scrub::walk::STEP;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 
 #[cfg(test)]
@@ -103,21 +103,18 @@ impl Cluster {
         if self.safe_mode.is_on() || !self.scrubs_at_all() {
             return;
         }
-        self.scrubs.under_way.retain(|_, work| work.until_ms > now.mono_ms);
+        self.scrubs.give_up_late(now);
         if !self.nodes().any(|node| node.alive && node.takes_scrubs) {
             return;
         }
         let Some(after) = self.scrubs.walk_on(period_ms, now) else { return };
         let blocks = lookup.blocks_after(after, STEP);
-        match blocks.last() {
-            Some((id, _)) => self.scrubs.after = Some(*id),
-            None => self.scrubs.walk = self.scrubs.walk.map(|(began, _)| (began, true)),
-        }
+        self.scrubs.went_to(blocks.last().map(|(id, _)| *id));
         let found = |(id, facts): &(BlockId, BlockFacts)| {
             self.places_to_scrub(lookup, *id, facts).map(|_| *id)
         };
         let found: Vec<BlockId> = blocks.iter().filter_map(found).collect();
-        self.scrubs.waiting.extend(found);
+        self.scrubs.add(found);
     }
 
     fn scrubs_at_all(&self) -> bool {
@@ -167,7 +164,7 @@ impl Cluster {
 
     /// Whether a block is being read, or mended.
     fn scrubs_or_mends(&self, id: BlockId) -> bool {
-        self.scrubs.under_way.contains_key(&id) || !self.work.coming(id).is_empty()
+        self.scrubs.is_read(id) || !self.work.coming(id).is_empty()
     }
 
     fn has_bad_places(&self, id: BlockId) -> bool {
@@ -194,7 +191,7 @@ impl Cluster {
     ) -> Vec<ScrubOrder> {
         let node = self.node(worker);
         let is_free = node.takes_scrubs && node.xmits == 0 && !node.is_leaving();
-        let is_idle = !self.scrubs.under_way.values().any(|work| work.worker == worker);
+        let is_idle = !self.scrubs.is_busy(worker);
         if self.safe_mode.is_on() || !self.scrubs_at_all() || !is_free || !is_idle {
             return Vec::new();
         }
@@ -210,7 +207,7 @@ impl Cluster {
             bytes = bytes.saturating_add(places.iter().map(len).sum());
             let time = bytes.saturating_mul(1000 * PATIENCE) / rate;
             let until_ms = now.mono_ms.saturating_add(time).saturating_add(wait);
-            self.scrubs.under_way.insert(id, UnderWay { worker, until_ms });
+            self.scrubs.begin(id, worker, until_ms);
             let block = BlockRef { id, gs: facts.gs, len: facts.len };
             let bytes_per_second = rate;
             orders.push(ScrubOrder { block, layout: facts.layout, places, bytes_per_second });
@@ -220,12 +217,10 @@ impl Cluster {
 
     /// A block that waits, best one of which the node has a part.
     fn next_scrub(&mut self, worker: NodeHandle) -> Option<BlockId> {
-        let has_part = |id: &BlockId| {
-            let mut places = self.blocks.of(*id);
-            places.any(|place| self.storage(place.storage).node == worker)
-        };
-        let own = self.scrubs.waiting.iter().take(LOOKS).position(has_part);
-        self.scrubs.waiting.remove(own.unwrap_or(0))
+        let (blocks, nodes) = (&self.blocks, &self.nodes);
+        let has_part =
+            |id: BlockId| blocks.of(id).any(|place| nodes.node_of(place.storage) == worker);
+        self.scrubs.take_next(LOOKS, has_part)
     }
 
     /// Takes what a node has read. What it was not told to read, or what has changed since, is passed over.
@@ -237,10 +232,9 @@ impl Cluster {
     ) -> Changes {
         let mut changes = Changes::default();
         let id = result.block.id;
-        match self.scrubs.under_way.get(&id) {
-            Some(work) if work.worker == reporter => self.scrubs.under_way.remove(&id),
-            _ => return changes,
-        };
+        if !self.scrubs.end(id, reporter) {
+            return changes;
+        }
         let facts = lookup.block(id).filter(|facts| {
             let is_same = facts.gs == result.block.gs && facts.len == result.block.len;
             is_same && facts.state == BlockState::Complete

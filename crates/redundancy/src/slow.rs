@@ -9,11 +9,10 @@
 use crate::Outlier;
 use crate::SlowDisk;
 use crate::SlowNode;
-use crate::clock::{Now, millis};
+use crate::clock::Now;
 use crate::cluster::Cluster;
 use crate::handle::NodeHandle;
 use crate::node::DataNode;
-use crate::slow::reports::holds;
 use std::cmp::Reverse;
 
 /// Entries that are taken of one report: it comes from outside.
@@ -36,9 +35,7 @@ impl Cluster {
         }
         for (name, outlier) in peers.into_iter().take(ENTRIES_MAX) {
             let Some(node) = self.peer_named(name) else { continue };
-            let reports = self.slow.peers.entry(node).or_default();
-            let before = reports.insert(reporter, (now.mono_ms, outlier));
-            if before.is_none_or(|(at_ms, _)| !holds(&self.config.slow, at_ms, now)) {
+            if self.slow.note_peer(node, (reporter, outlier), &self.config.slow, now) {
                 new.push(node);
             }
         }
@@ -57,7 +54,7 @@ impl Cluster {
         }
         disks.truncate(ENTRIES_MAX);
         disks.retain(|disk| disk.path.len() <= PATH_LEN_MAX);
-        self.slow.disks.insert(reporter, (now.mono_ms, disks));
+        self.slow.note_disks(reporter, disks, now);
     }
 
     /// Who is meant by `address:port`, where the port is any of a node's. Hadoop's nodes name that of their pages, and
@@ -82,14 +79,8 @@ impl Cluster {
 
     /// The nodes that most others call slow, at most `max`.
     pub fn slow_nodes(&self, max: usize, now: Now) -> Vec<SlowNode> {
-        let (config, mut slow) = (&self.config.slow, Vec::new());
-        for (node, reports) in &self.slow.peers {
-            let held = reports.iter().filter(|(_, (at_ms, _))| holds(config, *at_ms, now));
-            let reports: Vec<_> = held.map(|(from, (_, outlier))| (*from, *outlier)).collect();
-            if !reports.is_empty() && !self.node(*node).forgotten {
-                slow.push(SlowNode { node: *node, reports });
-            }
-        }
+        let told = self.slow.nodes(&self.config.slow, now);
+        let mut slow: Vec<SlowNode> = told.filter(|slow| !self.node(slow.node).forgotten).collect();
         slow.sort_by_key(|slow| Reverse(slow.reports.len()));
         slow.truncate(max);
         slow
@@ -97,12 +88,8 @@ impl Cluster {
 
     /// The disks that are called slow, the slowest first, at most `max`.
     pub fn slow_disks(&self, max: usize, now: Now) -> Vec<(NodeHandle, &SlowDisk)> {
-        let config = &self.config.slow;
-        let held = self.slow.disks.iter().filter(|(_, (at_ms, _))| holds(config, *at_ms, now));
-        let mut disks: Vec<_> = held
-            .filter(|(node, _)| !self.node(**node).forgotten)
-            .flat_map(|(node, (_, disks))| disks.iter().map(|disk| (*node, disk)))
-            .collect();
+        let told = self.slow.disks(&self.config.slow, now);
+        let mut disks: Vec<_> = told.filter(|(node, _)| !self.node(*node).forgotten).collect();
         disks.sort_by(|(_, a), (_, b)| b.max_ms().total_cmp(&a.max_ms()));
         disks.truncate(max);
         disks
@@ -110,23 +97,22 @@ impl Cluster {
 
     /// Whether a node is one of those to keep off.
     pub fn is_slow(&self, node: NodeHandle) -> bool {
-        self.slow.avoided.contains(&node)
+        self.slow.is_avoided(node)
     }
 
     /// Chooses the nodes to keep off, if it is time, and forgets what holds no more.
     pub(crate) fn collect_slow(&mut self, now: Now) {
         let config = &self.config.slow;
         let takes_any = config.takes_peers || config.takes_disks;
-        if !takes_any || now.mono_ms < self.slow.next_collect_ms {
+        if !takes_any || !self.slow.begin_collecting(config, now) {
             return;
         }
-        self.slow.next_collect_ms = now.mono_ms.saturating_add(millis(config.collect_interval));
         self.slow.forget_old(config, now);
         if !config.takes_peers {
             return;
         }
         let slow = self.slow_nodes(config.nodes_avoided, now);
-        self.slow.avoided = slow.into_iter().map(|slow| slow.node).collect();
+        self.slow.avoid(slow.into_iter().map(|slow| slow.node));
     }
 }
 

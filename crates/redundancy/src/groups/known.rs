@@ -51,28 +51,152 @@ pub(crate) struct Proving {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
     /// By handle.
-    pub attempts: BTreeMap<BlockId, Attempt>,
+    attempts: BTreeMap<BlockId, Attempt>,
     /// By member or parity, as long as its group has more replicas than it needs.
-    pub proofs: BTreeMap<BlockId, Proof>,
+    proofs: BTreeMap<BlockId, Proof>,
     /// By member or parity, what is being read so that others may go.
-    pub proving: BTreeMap<BlockId, Proving>,
+    proving: BTreeMap<BlockId, Proving>,
     /// By member that no file has, the storages whose DataNodes know it, with the lives in which they were told.
-    pub retired: BTreeMap<BlockId, BTreeMap<StorageHandle, u64>>,
+    retired: BTreeMap<BlockId, BTreeMap<StorageHandle, u64>>,
     /// Formed groups with more replicas than they need.
-    pub with_surplus: BTreeSet<BlockId>,
+    with_surplus: BTreeSet<BlockId>,
     /// Of each group the member of which replicas are chosen for deletion.
     dropping: BTreeMap<BlockId, BlockId>,
     /// The group of each such member.
     dropped: BTreeMap<BlockId, BlockId>,
     /// Until when blocks are to be in no other attempt, on the monotonic clock.
-    pub resting: BTreeMap<BlockId, u64>,
+    resting: BTreeMap<BlockId, u64>,
     /// Nothing is deleted of what groups do not need.
-    pub is_held: bool,
+    is_held: bool,
     /// The last of the groups with surplus that were looked at.
-    pub looked_at: Option<BlockId>,
+    looked_at: Option<BlockId>,
 }
 
 impl Groups {
+    /// An attempt is under way from now on.
+    pub(crate) fn begin(&mut self, handle: BlockId, attempt: Attempt) {
+        self.attempts.insert(handle, attempt);
+    }
+
+    /// The attempts that are under way.
+    pub(crate) fn attempts(&self) -> impl Iterator<Item = (BlockId, &Attempt)> {
+        self.attempts.iter().map(|(handle, attempt)| (*handle, attempt))
+    }
+
+    /// One of them.
+    pub(crate) fn attempt(&self, handle: BlockId) -> Option<&Attempt> {
+        self.attempts.get(&handle)
+    }
+
+    /// Something has become of an attempt that ends it.
+    pub(crate) fn end(&mut self, handle: BlockId, gs: GenerationStamp, why: &'static str) {
+        if let Some(attempt) = self.attempts.get_mut(&handle).filter(|attempt| attempt.gs == gs) {
+            attempt.ended.get_or_insert(why);
+        }
+    }
+
+    /// A node has forgotten what it was to encode and to prove.
+    pub(crate) fn end_all_of(&mut self, node: NodeHandle, why: &'static str) {
+        for attempt in self.attempts.values_mut().filter(|attempt| attempt.encoder == node) {
+            attempt.ended.get_or_insert(why);
+        }
+        self.proving.retain(|_, proving| proving.node != node);
+    }
+
+    /// An attempt is no more, whatever came of it.
+    pub(crate) fn take_attempt(&mut self, handle: BlockId) -> Option<Attempt> {
+        self.attempts.remove(&handle)
+    }
+
+    /// Blocks are to be in no other attempt for a while.
+    pub(crate) fn rest(&mut self, blocks: Vec<BlockId>, until_ms: u64, now_ms: u64) {
+        self.resting.retain(|_, until_ms| *until_ms > now_ms);
+        self.resting.extend(blocks.into_iter().map(|id| (id, until_ms)));
+    }
+
+    /// Whether a block is one of them.
+    pub(crate) fn is_resting(&self, id: BlockId, now_ms: u64) -> bool {
+        self.resting.get(&id).is_some_and(|until_ms| *until_ms > now_ms)
+    }
+
+    /// A replica of a member or parity is proven.
+    pub(crate) fn note_proof(&mut self, id: BlockId, proof: Proof) {
+        self.proofs.insert(id, proof);
+    }
+
+    /// The replica of a member or parity that was proven last.
+    pub(crate) fn proof(&self, id: BlockId) -> Option<&Proof> {
+        self.proofs.get(&id)
+    }
+
+    /// Nothing is proven.
+    #[cfg(test)]
+    pub(crate) fn forget_proofs(&mut self) {
+        self.proofs.clear();
+    }
+
+    /// A replica of a member or parity is to be read.
+    pub(crate) fn begin_proving(&mut self, id: BlockId, proving: Proving) {
+        self.proving.insert(id, proving);
+    }
+
+    /// What is being read, by member or parity.
+    pub(crate) fn proving(&self) -> impl Iterator<Item = (BlockId, &Proving)> {
+        self.proving.iter().map(|(id, proving)| (*id, proving))
+    }
+
+    /// What is being read of a member or parity.
+    pub(crate) fn proving_of(&self, id: BlockId) -> Option<Proving> {
+        self.proving.get(&id).copied()
+    }
+
+    /// Nothing is read of a member or parity any more.
+    pub(crate) fn end_proving(&mut self, id: BlockId) {
+        self.proving.remove(&id);
+    }
+
+    /// Gives up what was to be read since `patience_ms`.
+    pub(crate) fn give_up_proving(&mut self, patience_ms: u64, now_ms: u64) {
+        self.proving.retain(|_, proving| now_ms.saturating_sub(proving.since_ms) < patience_ms);
+    }
+
+    /// A DataNode is to know that no file has a member of which it has a replica. Returns whether it was not told in that
+    /// life of its storage.
+    pub(crate) fn note_retired(&mut self, member: BlockId, place: Life) -> bool {
+        let told = self.retired.entry(member).or_default();
+        told.insert(place.storage, place.number) != Some(place.number)
+    }
+
+    /// There is no such block any more.
+    pub(crate) fn forget_retired(&mut self, member: BlockId) {
+        self.retired.remove(&member);
+    }
+
+    /// From now on nothing is deleted of what groups do not need, or it is again.
+    pub(crate) fn hold(&mut self, is_held: bool) {
+        self.is_held = is_held;
+    }
+
+    /// Whether nothing is.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    /// A formed group has more replicas than it needs.
+    pub(crate) fn note_surplus(&mut self, handle: BlockId) {
+        self.with_surplus.insert(handle);
+    }
+
+    /// Whether a group has.
+    pub(crate) fn has_surplus(&self, handle: BlockId) -> bool {
+        self.with_surplus.contains(&handle)
+    }
+
+    /// How many groups have.
+    pub(crate) fn surplus_count(&self) -> usize {
+        self.with_surplus.len()
+    }
+
     /// The next groups with surplus, and round.
     pub(crate) fn next_with_surplus(&mut self, limit: usize) -> Vec<BlockId> {
         use std::ops::Bound::{Excluded, Unbounded};
@@ -108,6 +232,15 @@ impl Groups {
         for id in members.iter().copied().chain(parities) {
             self.proofs.remove(&id);
             self.proving.remove(&id);
+        }
+    }
+
+    /// Panics if what is kept does not fit together.
+    pub(crate) fn check_invariants(&self) {
+        assert_eq!(self.dropping.len(), self.dropped.len(), "groups of which replicas go");
+        for (handle, member) in &self.dropping {
+            assert_eq!(self.dropped.get(member), Some(handle), "the group whose {member} goes");
+            assert!(self.with_surplus.contains(handle), "{handle} has nothing that could go");
         }
     }
 }

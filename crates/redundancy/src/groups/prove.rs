@@ -37,21 +37,20 @@ impl Cluster {
     ) {
         let now_ms = self.last_event.mono_ms;
         let patience = millis(self.config.pending_timeout);
-        let is_under_way = |proving: &Proving| now_ms.saturating_sub(proving.since_ms) < patience;
-        self.groups.proving.retain(|_, proving| is_under_way(proving));
+        self.groups.give_up_proving(patience, now_ms);
         for (unit, storages) in replicas {
             let block = slots.block(unit);
-            if self.groups.proving.contains_key(&block.id) {
+            if self.groups.proving_of(block.id).is_some() {
                 return;
             }
             let Some(storage) = self.best_to_stay(slots, unit, &storages) else { continue };
             let node = self.storage(storage).node;
-            let of_node = self.groups.proving.values().filter(|proving| proving.node == node);
+            let of_node = self.groups.proving().filter(|(_, proving)| proving.node == node);
             if of_node.count() >= PROVES_PER_NODE {
                 continue;
             }
             let place = self.life_of(storage);
-            self.groups.proving.insert(block.id, Proving { node, place, since_ms: now_ms });
+            self.groups.begin_proving(block.id, Proving { node, place, since_ms: now_ms });
             self.work.give(node).proves.push(ProveOrder { block, storage });
             return;
         }
@@ -96,7 +95,7 @@ impl Cluster {
     /// The orders to prove that hold still.
     pub(crate) fn still_to_prove(&self, mut orders: Vec<ProveOrder>) -> Vec<ProveOrder> {
         orders.retain(|order| {
-            let proving = self.groups.proving.get(&order.block.id);
+            let proving = self.groups.proving_of(order.block.id);
             let place = proving.map(|proving| proving.place);
             let is_its = place.is_some_and(|place| place == self.life_of(order.storage));
             is_its && self.is_good_on(order.storage, order.block.id)
@@ -113,13 +112,13 @@ impl Cluster {
         proved: &Proved,
     ) -> Changes {
         let Proved { block, storage, crc32c } = proved;
-        let proving = self.groups.proving.get(&block.id).copied();
+        let proving = self.groups.proving_of(block.id);
         let Some(proving) = proving.filter(|proving| proving.node == reporter) else {
             return Changes::default();
         };
         // One that could not be read is tried again when its time is over: its DataNode tells what is wrong with it.
         let Some(crc32c) = *crc32c else { return Changes::default() };
-        self.groups.proving.remove(&block.id);
+        self.groups.end_proving(block.id);
         let place = proving.place;
         // One that is on its way out takes no other's place.
         let is_as_told = self.life_of(place.storage) == place
@@ -136,13 +135,13 @@ impl Cluster {
         if lookup.unit_crc(owner, block.id.unit()) != Some(crc32c) {
             return self.scan_report(lookup, reporter, storage, &[(*block, crc32c)]);
         }
-        self.groups.proofs.insert(block.id, Proof { gs: block.gs, place });
+        self.groups.note_proof(block.id, Proof { gs: block.gs, place });
         self.check_redundancy(lookup, owner);
         Changes::default()
     }
 
     /// The replicas that DataNodes are to read so that others may go.
     pub fn proving(&self) -> impl Iterator<Item = BlockId> {
-        self.groups.proving.keys().copied()
+        self.groups.proving().map(|(id, _)| id)
     }
 }

@@ -1,6 +1,5 @@
 //! How far nodes that leave have got, and what holds them back.
 
-use super::lists::Tracked;
 use crate::block::{BlockLookup, BlockState};
 use crate::clock::Now;
 use crate::cluster::Cluster;
@@ -134,14 +133,6 @@ pub struct LeavingNode {
     pub blocks: Vec<(BlockId, HeldBack)>,
 }
 
-impl Tracked {
-    fn rate(&self, now: Now) -> u64 {
-        let Some((from, done)) = self.samples.front() else { return 0 };
-        let ms = now.mono_ms.saturating_sub(*from).max(1);
-        self.done_bytes.saturating_sub(*done).saturating_mul(1000) / ms
-    }
-}
-
 impl Cluster {
     /// How far a node has got that is being decommissioned or about to be in maintenance, with up to
     /// `limit` of its blocks; `None` for other nodes.
@@ -152,7 +143,7 @@ impl Cluster {
         limit: usize,
         now: Now,
     ) -> Option<LeavingNode> {
-        let since = *self.leaving.since.get(&handle)?;
+        let since = self.leaving.since(handle)?;
         let node = self.node(handle);
         let mut told = LeavingNode {
             node: handle,
@@ -170,32 +161,32 @@ impl Cluster {
             held_back: self.node_held_back(handle),
             blocks: Vec::new(),
         };
-        let Some(tracked) = self.leaving.tracked.get(&handle) else { return Some(told) };
-        told.counted = tracked.walk.is_none() || tracked.clean.is_some();
-        told.blocks_left = tracked.left.len() as u64;
-        told.bytes_left = tracked.left_bytes;
-        told.blocks_done = tracked.done_blocks;
-        told.bytes_done = tracked.done_bytes;
-        told.only_leaving = tracked.only_leaving;
-        told.open = tracked.open;
+        let Some(count) = self.leaving.count(handle, now) else { return Some(told) };
+        told.counted = count.is_whole;
+        told.blocks_left = count.blocks_left;
+        told.bytes_left = count.bytes_left;
+        told.blocks_done = count.blocks_done;
+        told.bytes_done = count.bytes_done;
+        told.only_leaving = count.only_leaving;
+        told.open = count.open;
         let mut open = self.open_on(lookup, handle);
-        open.retain(|id, _| !tracked.left.contains_key(id));
+        open.retain(|id, _| !self.leaving.is_left(handle, *id));
         for left in open.values() {
             told.blocks_left += 1;
             told.bytes_left += left.len;
             told.only_leaving += u64::from(left.only_leaving);
             told.open += 1;
         }
-        told.bytes_per_second = tracked.rate(now);
+        told.bytes_per_second = count.bytes_per_second;
         told.seconds_left = match told.bytes_per_second {
             _ if told.blocks_left == 0 && told.counted => Some(0),
             0 => None,
             rate => Some(told.bytes_left.div_ceil(rate)),
         };
-        let stuck = tracked.left.keys().filter(|id| self.leaving.unplaced.contains(&id.group()));
-        let others = tracked.left.keys().filter(|id| !self.leaving.unplaced.contains(&id.group()));
-        let all = stuck.chain(open.keys()).chain(others);
-        let some: Vec<BlockId> = all.take(limit).copied().collect();
+        let (stuck, others) =
+            (self.leaving.left_on(handle, true), self.leaving.left_on(handle, false));
+        let all = stuck.chain(open.into_keys()).chain(others);
+        let some: Vec<BlockId> = all.take(limit).collect();
         told.blocks = some
             .into_iter()
             .filter_map(|id| {
@@ -209,30 +200,27 @@ impl Cluster {
 
     /// Every node that is being decommissioned or about to be in maintenance.
     pub fn leaving_nodes(&self) -> impl Iterator<Item = NodeHandle> + '_ {
-        self.leaving.since.keys().copied()
+        self.leaving.nodes()
     }
 
     /// Whether a node that leaves holds a replica or unit of a block or group that others do not have yet, as far as
     /// is known.
     pub fn keeps_a_node_from_leaving(&self, lookup: &dyn BlockLookup, id: BlockId) -> bool {
         let group = id.group();
-        if !self.leaving.since.is_empty() {
+        if self.leaving.nodes().next().is_some() {
             let mut open = self.open_of(lookup, group).into_iter();
-            if open.any(|(node, ..)| self.leaving.since.contains_key(&node)) {
+            if open.any(|(node, ..)| self.leaving.since(node).is_some()) {
                 return true;
             }
         }
-        self.leaving.tracked.values().any(|tracked| {
-            tracked.left.range(group..).next().is_some_and(|(id, _)| id.group() == group)
-        })
+        self.leaving.is_any_left(group)
     }
 
     /// What keeps a node from going whose blocks others have.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#isNodeHealthyForDecommissionOrMaintenance`.
     pub(super) fn node_held_back(&self, handle: NodeHandle) -> Option<NodeHeldBack> {
-        if let Some(at) = self.leaving.waiting.iter().position(|node| *node == handle) {
-            let ahead = self.leaving.tracked.len() + at;
+        if let Some(ahead) = self.leaving.ahead_of(handle) {
             return Some(NodeHeldBack::WaitingForTurn { ahead });
         }
         let node = self.node(handle);

@@ -162,14 +162,14 @@ fn what_changed_meanwhile_is_not_judged() {
     let period = world.cluster.config().scrub_period.as_millis() as u64;
     tick(&mut world, period);
     assert_eq!(walk(&mut world, 5).len(), 1);
-    assert_eq!(world.cluster.scrubs.under_way.len(), 1);
+    assert!(world.cluster.scrubs.is_read(id));
     let handle = world.handle(5);
     world.cluster.node_died(&world.blocks, handle);
-    assert!(world.cluster.scrubs.under_way.is_empty());
+    assert!(!world.cluster.scrubs.is_read(id));
     tick(&mut world, period);
     assert_eq!(walk(&mut world, 4).len(), 1);
     tick(&mut world, 10 * 60_000);
-    assert!(world.cluster.scrubs.under_way.is_empty());
+    assert!(!world.cluster.scrubs.is_read(id));
 }
 
 #[test]

@@ -6,25 +6,25 @@ use cairn_stripe::BlockId;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Blocks that wait for a DataNode, beyond which the walk waits.
-pub(super) const MAX_WAITING: usize = 1000;
+const MAX_WAITING: usize = 1000;
 /// Blocks that one tick of the walk looks at.
 pub(super) const STEP: usize = 500;
 
 /// The walk, and what it has found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scrubs {
-    pub(super) after: Option<BlockId>,
+    after: Option<BlockId>,
     /// When the walk began, and whether it is over.
-    pub(super) walk: Option<(u64, bool)>,
-    pub(super) waiting: VecDeque<BlockId>,
-    pub(super) under_way: BTreeMap<BlockId, UnderWay>,
+    walk: Option<(u64, bool)>,
+    waiting: VecDeque<BlockId>,
+    under_way: BTreeMap<BlockId, UnderWay>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct UnderWay {
-    pub(super) worker: NodeHandle,
+struct UnderWay {
+    worker: NodeHandle,
     /// When it is given up.
-    pub(super) until_ms: u64,
+    until_ms: u64,
 }
 
 impl Scrubs {
@@ -57,5 +57,57 @@ impl Scrubs {
             _ => (self.walk, self.after) = (Some((now.mono_ms, false)), None),
         }
         (self.waiting.len() < MAX_WAITING).then_some(self.after)
+    }
+
+    /// A step of the walk has ended at a block, or found no more.
+    pub(super) fn went_to(&mut self, last: Option<BlockId>) {
+        match last {
+            Some(last) => self.after = Some(last),
+            None => self.walk = self.walk.map(|(began, _)| (began, true)),
+        }
+    }
+
+    /// A step has found these.
+    pub(super) fn add(&mut self, found: impl IntoIterator<Item = BlockId>) {
+        self.waiting.extend(found);
+    }
+
+    /// Takes out one that waits: the first of the next `looks` that `is_better`, else the next.
+    pub(super) fn take_next(
+        &mut self,
+        looks: usize,
+        is_better: impl Fn(BlockId) -> bool,
+    ) -> Option<BlockId> {
+        let better = self.waiting.iter().take(looks).position(|id| is_better(*id));
+        self.waiting.remove(better.unwrap_or(0))
+    }
+
+    /// A DataNode is told to read a block, and given up at a time of the monotonic clock.
+    pub(super) fn begin(&mut self, id: BlockId, worker: NodeHandle, until_ms: u64) {
+        self.under_way.insert(id, UnderWay { worker, until_ms });
+    }
+
+    /// Whether a block is being read.
+    pub(super) fn is_read(&self, id: BlockId) -> bool {
+        self.under_way.contains_key(&id)
+    }
+
+    /// Whether a DataNode has something to read.
+    pub(super) fn is_busy(&self, worker: NodeHandle) -> bool {
+        self.under_way.values().any(|work| work.worker == worker)
+    }
+
+    /// A DataNode tells what it has read of a block. Returns whether it was to do so.
+    pub(super) fn end(&mut self, id: BlockId, worker: NodeHandle) -> bool {
+        let is_its = self.under_way.get(&id).is_some_and(|work| work.worker == worker);
+        if is_its {
+            self.under_way.remove(&id);
+        }
+        is_its
+    }
+
+    /// Gives up what was to be read by now.
+    pub(super) fn give_up_late(&mut self, now: Now) {
+        self.under_way.retain(|_, work| work.until_ms > now.mono_ms);
     }
 }

@@ -53,20 +53,82 @@ pub struct SlowNode {
 #[derive(Debug, Default)]
 pub(crate) struct SlowReports {
     /// By the node that is slow and the one that says so; with monotonic milliseconds.
-    pub(super) peers: BTreeMap<NodeHandle, BTreeMap<NodeHandle, (u64, Outlier)>>,
+    peers: BTreeMap<NodeHandle, BTreeMap<NodeHandle, (u64, Outlier)>>,
     /// What each node said of its disks last.
-    pub(super) disks: BTreeMap<NodeHandle, (u64, Vec<SlowDisk>)>,
+    disks: BTreeMap<NodeHandle, (u64, Vec<SlowDisk>)>,
     /// Nodes to keep off.
-    pub(super) avoided: BTreeSet<NodeHandle>,
+    avoided: BTreeSet<NodeHandle>,
     /// When these are chosen next, monotonic milliseconds.
-    pub(super) next_collect_ms: u64,
+    next_collect_ms: u64,
 }
 
-pub(super) fn holds(config: &SlowConfig, reported_ms: u64, now: Now) -> bool {
+fn holds(config: &SlowConfig, reported_ms: u64, now: Now) -> bool {
     now.mono_ms.saturating_sub(reported_ms) < millis(config.report_interval).saturating_mul(3)
 }
 
 impl SlowReports {
+    /// `reporter` calls a node slow. Returns whether it has not done so lately.
+    pub(super) fn note_peer(
+        &mut self,
+        node: NodeHandle,
+        (reporter, outlier): (NodeHandle, Outlier),
+        config: &SlowConfig,
+        now: Now,
+    ) -> bool {
+        let reports = self.peers.entry(node).or_default();
+        let before = reports.insert(reporter, (now.mono_ms, outlier));
+        before.is_none_or(|(at_ms, _)| !holds(config, at_ms, now))
+    }
+
+    /// What a node says of its disks, in the place of what it said before.
+    pub(super) fn note_disks(&mut self, reporter: NodeHandle, disks: Vec<SlowDisk>, now: Now) {
+        self.disks.insert(reporter, (now.mono_ms, disks));
+    }
+
+    /// The nodes that are called slow, by whom, as far as that holds.
+    pub(super) fn nodes(&self, config: &SlowConfig, now: Now) -> impl Iterator<Item = SlowNode> {
+        self.peers.iter().filter_map(move |(node, reports)| {
+            let held = reports.iter().filter(|(_, (at_ms, _))| holds(config, *at_ms, now));
+            let reports: Vec<_> = held.map(|(from, (_, outlier))| (*from, *outlier)).collect();
+            (!reports.is_empty()).then_some(SlowNode { node: *node, reports })
+        })
+    }
+
+    /// The disks that their nodes call slow, as far as that holds.
+    pub(super) fn disks(
+        &self,
+        config: &SlowConfig,
+        now: Now,
+    ) -> impl Iterator<Item = (NodeHandle, &SlowDisk)> {
+        let held = self.disks.iter().filter(move |(_, (at_ms, _))| holds(config, *at_ms, now));
+        held.flat_map(|(node, (_, disks))| disks.iter().map(|disk| (*node, disk)))
+    }
+
+    /// Whether a node is one of those to keep off.
+    pub(super) fn is_avoided(&self, node: NodeHandle) -> bool {
+        self.avoided.contains(&node)
+    }
+
+    /// These are the nodes to keep off.
+    pub(super) fn avoid(&mut self, nodes: impl IntoIterator<Item = NodeHandle>) {
+        self.avoided = nodes.into_iter().collect();
+    }
+
+    /// Whether these are to be chosen anew; the next time is an interval later then.
+    pub(super) fn begin_collecting(&mut self, config: &SlowConfig, now: Now) -> bool {
+        let is_due = now.mono_ms >= self.next_collect_ms;
+        if is_due {
+            self.next_collect_ms = now.mono_ms.saturating_add(millis(config.collect_interval));
+        }
+        is_due
+    }
+
+    /// Nodes and disks of which anything is kept, whether it holds or not.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> (usize, usize) {
+        (self.peers.len(), self.disks.len())
+    }
+
     pub(super) fn forget_old(&mut self, config: &SlowConfig, now: Now) {
         for reports in self.peers.values_mut() {
             reports.retain(|_, (at_ms, _)| holds(config, *at_ms, now));

@@ -1,4 +1,5 @@
 use crate::fixture::*;
+use crate::slow::reports::SlowReports;
 use crate::*;
 use std::time::Duration;
 
@@ -69,11 +70,10 @@ fn what_holds_no_more_is_forgotten() {
         let (reporter, now) = (world.handle(0), world.now);
         let disk = SlowDisk { path: "/a".to_string(), ..SlowDisk::default() };
         world.cluster.slow_disks_reported(reporter, vec![disk], now);
-        assert_eq!(world.cluster.slow.peers.len(), usize::from(takes_peers));
-        assert_eq!(world.cluster.slow.disks.len(), 1);
+        assert_eq!(world.cluster.slow.kept(), (usize::from(takes_peers), 1));
         world.now = at(world.now.mono_ms + 90 * MINUTE);
         world.cluster.collect_slow(world.now);
-        assert!(world.cluster.slow.peers.is_empty() && world.cluster.slow.disks.is_empty());
+        assert_eq!(world.cluster.slow.kept(), (0, 0));
     }
 }
 
@@ -93,7 +93,7 @@ fn a_peer_is_named_by_any_port_or_by_an_address_that_is_its_own() {
     world.register(second);
     let (reporter, now) = (world.handle(1), world.now);
     let mut found = |name: &str| {
-        world.cluster.slow.peers.clear();
+        world.cluster.slow = SlowReports::default();
         let found = world.cluster.slow_peers_reported(reporter, [(name, slow(9.0))], now);
         found.first().map(|node| world.cluster.node(*node).uuid.clone())
     };

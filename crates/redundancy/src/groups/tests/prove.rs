@@ -59,7 +59,7 @@ fn one_of_two_replicas_is_proven_before_the_other_goes() {
 #[test]
 fn after_a_start_of_the_namenode_replicas_are_proven_anew() {
     let mut world = formed();
-    world.cluster.groups.proofs.clear();
+    world.cluster.groups.forget_proofs();
     let mut gone = Vec::new();
     for _ in 0..20 {
         let commands = world.run(3000, &[]);
