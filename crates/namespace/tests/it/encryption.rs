@@ -277,7 +277,10 @@ fn the_attribute_is_the_zone() {
         SetXAttr { path, name, value, create: true, replace: true }
     };
     assert!(fs.refused(set(vec![26, 9])).starts_with("IOException"));
-    fs.ok(set(value));
+    fs.ok(set(value.clone()));
+    // A file is no zone.
+    fs.write("/file", &[]);
+    fs.ok(SetXAttr { path: "/.reserved/raw/file".into(), ..set(value) });
     assert_eq!(fs.zones(), ["/z", "/copy"]);
     fs.secret("/copy/f", "k", key(1, "k@0"));
     // Logs of older builds may have any value.

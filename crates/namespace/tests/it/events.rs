@@ -1,11 +1,15 @@
 //! What commands tell those who watch the tree.
 
 use crate::support::{Fs, create, root, user};
+use cairn_namespace::encryption::FileKey;
 use cairn_namespace::events::{self, Event, MetadataChange};
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::concat::Concat;
-use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::create::{Create, CreateEncrypted};
 use cairn_namespace::ops::delete::Delete;
+use cairn_namespace::ops::encryption::{
+    AdvanceReencryption, CreateEncryptionZone, ReencryptEncryptionZone, RenewedKey,
+};
 use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::rename::{Rename, RenameTo};
@@ -13,7 +17,7 @@ use cairn_namespace::ops::set_owner::SetOwner;
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::snapshot::{AllowSnapshot, CreateSnapshot};
 use cairn_namespace::store::StoreTxn;
-use cairn_namespace::{Applied, Caller, Command, Entry, evaluate};
+use cairn_namespace::{Applied, Caller, Command, Entry, evaluate, query};
 
 /// Runs a command and says what it tells.
 fn told(fs: &mut Fs, caller: Caller, command: impl Into<Command>) -> Vec<String> {
@@ -102,6 +106,35 @@ fn files_are_told_to_open_and_close() {
     assert_eq!(told(&mut fs, root(), complete), ["close /f Some(10)"]);
     let concat = Concat { target: "/f".into(), sources: vec!["/g".into()] };
     assert_eq!(told(&mut fs, root(), concat), ["append /f false", "unlink /g", "close /f None"]);
+}
+
+#[test]
+fn keys_that_are_encrypted_anew_are_told_of_when_that_is_asked_for() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/z");
+    fs.ok(CreateEncryptionZone { path: "/z".into(), key_name: "k".into(), suite: 2 });
+    let key = |key_version: &str| FileKey {
+        key: vec![1; 16],
+        iv: vec![2; 16],
+        key_version: key_version.into(),
+    };
+    let create = create("/z/f").into();
+    fs.ok(CreateEncrypted { create, key_name: "k".into(), key: key("k@0") });
+    fs.complete("/z/f", None);
+    let start = ReencryptEncryptionZone { path: "/z".into(), key_version: Some("k@1".into()) };
+    assert_eq!(told(&mut fs, root(), start).len(), 1);
+    let id = |fs: &Fs, path: &str| fs.status(path).unwrap().inode.id;
+    let renewed = RenewedKey { file: id(&fs, "/z/f"), old: key("k@0"), new: key("k@1") };
+    let advance = AdvanceReencryption {
+        zone: id(&fs, "/z"),
+        submitted_ms: fs.now_ms,
+        files: vec![renewed],
+        failed: 0,
+        is_last: true,
+    };
+    assert_eq!(told(&mut fs, root(), advance), Vec::<String>::new());
+    let placed = query::zone_of_path(&fs.store, &root(), "/z").unwrap().unwrap();
+    assert_eq!(placed.zone.reencryption.unwrap().done, 1);
 }
 
 #[test]

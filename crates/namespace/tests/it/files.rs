@@ -295,6 +295,9 @@ fn append_to_a_striped_file_needs_a_new_block() {
     let previous = last.unwrap().last.map(|(_, block)| block.reference());
     let block = fs.add_block("/ec/f", previous);
     assert_eq!((block.index, block.id.0), (1, i64::MIN + 32));
+    // The answer to the first `addBlock` may have been lost.
+    let again = Outcome::BlockAdded { offset: 10, block: block.clone(), retry: true };
+    assert_eq!(fs.ok(add_block("/ec/f", previous)), again);
     fs.complete("/ec/f", Some(BlockRef { len: 7, ..block.reference() }));
     assert_eq!(fs.status("/ec/f").unwrap().len(), 17);
 }

@@ -187,6 +187,19 @@ fn each_directory_has_its_own_order() {
 }
 
 #[test]
+fn what_another_directory_keeps_of_it_is_no_earlier_snapshot() {
+    let mut fs = in_order(&[]);
+    fs.mkdirs("/d/x");
+    take(&mut fs, "a");
+    fs.mkdirs("/d/x/new");
+    fs.ok(Rename { src: "/d/x".into(), dst: "/x".into() });
+    fs.ok(AllowSnapshot { path: "/x".into() });
+    fs.ok(CreateSnapshot { path: "/x".into(), name: "s".into() });
+    fs.ok(DeleteSnapshot { path: "/x".into(), name: "s".into() });
+    assert_eq!(fs.names("/x/.snapshot"), [""; 0], "it was the first of /x");
+}
+
+#[test]
 fn a_mark_is_a_change_of_the_directory() {
     let mut fs = in_order(&["a", "b", "c"]);
     let paths = |fs: &Fs, from: &str, to: &str| {

@@ -461,6 +461,11 @@ fn snapshottable_directories_are_not_nested() {
          /a/b is already a snapshottable directory."
     );
     fs.ok(AllowSnapshot { path: "/a/b".into() });
+    // Of several, the one that was made first is named.
+    fs.mkdirs("/a/a");
+    fs.ok(AllowSnapshot { path: "/a/a".into() });
+    assert!(error(&mut fs, "/a").contains("the subdirectory /a/b is"));
+    fs.ok(DisallowSnapshot { path: "/a/a".into() });
     fs.write("/f", &[]);
     assert_eq!(error(&mut fs, "/f"), "PathIsNotDirectoryException: `/f': Is not a directory");
     assert_eq!(error(&mut fs, "/x"), "FileNotFoundException: Directory does not exist: /x");

@@ -38,6 +38,19 @@ fn complete_blocks_of_the_node_are_offered_until_they_are_enough() {
 
 /// HDFS-16333: a place that is left out must not shift the units of those behind it.
 #[test]
+fn so_many_blocks_are_looked_at_in_one_call() {
+    let mut world = World::new(3, 3);
+    let count = LOOKED_AT_MAX as i64 + 1;
+    for number in 1..=count {
+        let len = if number == count { 100 } else { 1 };
+        world.store(block(number), replicated(1, len, LIVE), &[0]);
+    }
+    let query = ask(&world, 0, 1000, 100);
+    assert_eq!(found(&world, &query, 0), []);
+    assert_eq!(found(&world, &query, 1), [block(count)], "the next call begins elsewhere");
+}
+
+#[test]
 fn hdfs_16333_every_place_of_a_group_has_its_own_unit() {
     let mut world = World::new(9, 3);
     let id = group(1);

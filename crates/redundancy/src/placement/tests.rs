@@ -193,6 +193,39 @@ fn who_cannot_take_a_block_is_never_chosen() {
 
 /// `dfs.namenode.block-placement.min-blocks-for.write`.
 #[test]
+fn a_node_with_few_connections_is_not_busy_however_idle_the_others_are() {
+    for (xceivers, is_taken) in [(16, true), (17, false)] {
+        let mut world = World::new(10, 3);
+        world.beat("uuid-3", Heartbeat { xceivers, ..heartbeat_of(3, 50 * GIB) });
+        let chosen = (0..SEEDS).flat_map(|seed| {
+            world.cluster.choose_replicated(&request(3), world.now, &mut dice(seed))
+        });
+        let chosen: Vec<StorageHandle> = chosen.collect();
+        assert_eq!(nodes(&world, &chosen).contains(&3), is_taken, "{xceivers}");
+    }
+}
+
+#[test]
+fn none_of_several_nodes_on_the_writers_host_is_local() {
+    let mut world = World::new(6, 3);
+    for node in [6, 7] {
+        let mut registration = registration(node, 0);
+        registration.address.ip = "10.9.9.9".to_string();
+        registration.address.xfer_port += node as u16;
+        world.register(registration);
+        world.heartbeat(node);
+        world.full_report(node, &[]);
+    }
+    let request = PlacementRequest { writer: "10.9.9.9", ..request(3) };
+    let first = |seed| {
+        let chosen = world.cluster.choose_replicated(&request, world.now, &mut dice(seed));
+        nodes(&world, &chosen)[0]
+    };
+    let firsts: BTreeSet<usize> = (0..SEEDS).map(first).collect();
+    assert_eq!(firsts, (0..8).collect());
+}
+
+#[test]
 fn room_is_for_as_many_blocks_as_is_said() {
     for (blocks_of_room, fits) in [(50, true), (51, false)] {
         let mut world = World::new(3, 1);

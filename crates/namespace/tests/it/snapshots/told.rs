@@ -246,6 +246,13 @@ fn statuses_tell_what_is_snapshottable() {
     assert!(listed.entries.iter().all(|entry| entry.children() == 1));
     assert_eq!(fs.status("/d/.snapshot/t").unwrap().children(), 0);
     assert_eq!(fs.status("/d/.snapshot/t").unwrap().storage_policy, 2);
+    fs.ok(SetStoragePolicy { path: "/d".into(), policy: Some("HOT".to_string()) });
+    assert_eq!(fs.status("/d").unwrap().storage_policy, 7);
+    assert_eq!(
+        fs.status("/d/.snapshot/t").unwrap().storage_policy,
+        2,
+        "a snapshot stays as it was"
+    );
     let error = query::get_listing(&fs.store, &root(), "/e/.snapshot", b"", 10).unwrap_err();
     assert_eq!(refusal(error), "SnapshotException: Directory is not a snapshottable directory: /e");
     // The root is snapshottable by nature, but has no room for snapshots.
