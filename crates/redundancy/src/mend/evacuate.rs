@@ -13,6 +13,7 @@ use crate::cluster::Cluster;
 use crate::handle::{NodeHandle, StorageHandle};
 use crate::node::{AdminState, DataNode};
 use crate::placement::PlacementRequest;
+use crate::places::map::Place;
 use crate::queue::Priority;
 use crate::slots::Slots;
 use crate::work::outbox::Outbox;
@@ -194,9 +195,10 @@ impl Cluster {
         })
     }
 
-    /// Storages for more units. Where the group has more units than there are nodes to serve, nodes that have one get
-    /// another, up to as many as the group can lose. For a striped group dead ones count, as they may come back; what a
-    /// contiguous group has lost is brought back at once.
+    /// Storages for more units. Nodes that have no more of a contiguous group than surplus may get one: that goes when every
+    /// unit is there. Where a group has more units than there are nodes to serve, nodes that have one get another, up to as
+    /// many as the group can lose. For a striped group dead ones count, as they may come back; what a contiguous group has
+    /// lost is brought back at once.
     pub(super) fn evacuation_targets(
         &self,
         job: Job<'_>,
@@ -209,6 +211,9 @@ impl Cluster {
         let (Layout::Striped { m, .. } | Layout::Parity { m, .. }) = facts.layout else {
             return chosen;
         };
+        if slots.is_contiguous() {
+            self.beside_surplus(job, count, &mut chosen, &mut *dice);
+        }
         let is_able = |node: &DataNode| !slots.is_contiguous() || node.alive && node.takes_groups;
         let meant_to_serve =
             self.nodes().filter(|node| !node.disallowed && !node.is_leaving() && is_able(node));
@@ -243,6 +248,56 @@ impl Cluster {
             chosen.push(storage);
         }
         chosen
+    }
+
+    /// Adds storages of nodes that have nothing of a group but what others have as well, up to `count` in all.
+    fn beside_surplus(
+        &self,
+        job: Job<'_>,
+        count: usize,
+        chosen: &mut Vec<StorageHandle>,
+        dice: Dice<'_>,
+    ) {
+        let Job { slots, policy, now, .. } = job;
+        let node_of = |storage: StorageHandle| self.storage(storage).node;
+        let all: Vec<Place> = self.all_places_of(slots).collect();
+        while chosen.len() < count {
+            let coming = self.work.coming(slots.id).iter().map(|task| task.storage);
+            let taken: Vec<NodeHandle> =
+                chosen.iter().copied().chain(coming).map(node_of).collect();
+            let counts =
+                |other: &Place| self.is_live(other) && !taken.contains(&node_of(other.storage));
+            let is_elsewhere = |place: &Place| {
+                let mut others = all.iter().filter(|other| other.unit == place.unit);
+                let is_other = |other: &Place| node_of(other.storage) != node_of(place.storage);
+                others.any(|other| is_other(other) && counts(other))
+            };
+            let is_out = |node: &DataNode| {
+                let mut held = all.iter().filter(|place| node_of(place.storage) == node.handle);
+                !node.takes_groups
+                    || taken.contains(&node.handle)
+                    || held.any(|place| place.corrupt || !is_elsewhere(place))
+            };
+            let excluded: Vec<NodeHandle> =
+                self.nodes().filter(|node| is_out(node)).map(|node| node.handle).collect();
+            // Those whose surplus goes are free; of the others each takes its share of a rack.
+            let live = all.iter().filter(|place| self.is_live(place)).map(|place| place.storage);
+            let stay = |storage: &StorageHandle| excluded.contains(&node_of(*storage));
+            let existing: Vec<StorageHandle> =
+                live.chain(chosen.iter().copied()).filter(stay).collect();
+            let request = PlacementRequest {
+                count: 1,
+                block_len: slots.longest(),
+                excluded: &excluded,
+                existing: &existing,
+                storage_policy: policy,
+                ..PlacementRequest::default()
+            };
+            match self.choose_striped(&request, now, &mut *dice).first() {
+                Some(storage) => chosen.push(*storage),
+                None => break,
+            }
+        }
     }
 
     /// Whether some node could take another replica or unit of a block.

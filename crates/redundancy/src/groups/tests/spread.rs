@@ -155,6 +155,19 @@ fn units_share_a_node_while_there_are_too_few() {
     assert_eq!(world.cluster.queues().len(), 0);
 }
 
+/// A unit is lost while each node has one, or surplus, which stays until every unit is there.
+#[test]
+fn a_lost_unit_goes_where_only_surplus_is() {
+    let mut world = settled_on(&[0, 0, 0, 0, 0]);
+    for node in [3, 4] {
+        world.received(node, world.good(member(0), 0));
+    }
+    world.deleted(4, parity(4));
+    obey(&mut world, &[]);
+    assert_eq!(nodes_of_units(&world), [[0], [1], [2], [3], [4]]);
+    assert_eq!(world.cluster.queues().len(), 0);
+}
+
 /// A node that serves no groups takes none of their units, not even where others have to share.
 #[test]
 fn units_go_to_nodes_that_can_prove_them() {
