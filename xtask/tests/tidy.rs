@@ -397,3 +397,53 @@ fn a_part_that_gives_its_fields_away_would_be_noticed() {
     assert!(not_a_part("Part", &format!("use crate::cluster::Cluster;\n{private}")).is_some());
     assert!(not_a_part("Other", private).is_some());
 }
+
+/// Commands in a file that are submitted without a guard, and nobody says why: by their lines, from 1.
+fn unguarded(text: &str) -> Vec<usize> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_silent = |at: &usize| {
+        let names_command = ["Submission::of(", "Submission::own("];
+        if !names_command.iter().any(|name| lines[*at].contains(name)) {
+            return false;
+        }
+        let has_guard = lines[*at..].iter().take(2).any(|line| line.contains(".resting_on("));
+        let above = lines[..*at].iter().rev().take_while(|line| !line.starts_with('}'));
+        let says_why = above.filter(|line| line.trim_start().starts_with("//"));
+        !has_guard && !says_why.into_iter().any(|line| line.contains("ests on nothing"))
+    };
+    (0..lines.len()).filter(is_silent).map(|at| at + 1).collect()
+}
+
+#[test]
+fn a_command_without_a_guard_says_why() {
+    let top = root().join("crates/master/src");
+    let (mut found, mut count, mut folders) = (Vec::new(), 0, vec![top.clone()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder can be listed") {
+            let path = entry.expect("a folder can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a source can be read");
+            count += text.matches("Submission::o").count();
+            // What makes submissions is there.
+            if !path.ends_with("op.rs") {
+                let lines = unguarded(&text).into_iter();
+                found.extend(lines.map(|line| format!("{}:{line}", path.display())));
+            }
+        }
+    }
+    assert!(count > 10, "is the reader of this test broken?");
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn a_command_that_needs_a_guard_would_be_noticed() {
+    let silent = "/// Ends it.\nfn end() {\n    op.submit(Submission::own(End {})).await\n}\n";
+    assert_eq!(unguarded(silent), [3]);
+    assert_eq!(unguarded(&format!("/// Rests on nothing: it is asked for.\n{silent}")), []);
+    assert_eq!(unguarded(&silent.replace(")).await", ").resting_on(guard)).await")), []);
+    let other = "/// Rests on nothing.\nfn begin() {\n}\n\n";
+    assert_eq!(unguarded(&format!("{other}{silent}")), [7]);
+}

@@ -99,6 +99,7 @@ async fn attempt(
         Found::Placed(added) => return Ok(added),
         Found::Forgotten { file, block } => {
             let block = block.reference();
+            // Rests on nothing: it is taken back only if it is as it was, and its targets are gone for good.
             op.submit(Submission::own(WithdrawBlock { file, block })).await?;
             return Err(OpError::Moved);
         }

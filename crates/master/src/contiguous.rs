@@ -168,7 +168,9 @@ async fn given_up(op: &impl Op, handle: BlockId, why: String) -> Result<Formatio
     Ok(Formation::Abandoned(why))
 }
 
-/// Ends an attempt: its parities are wanted no more. Nothing happens if it was formed or has ended already.
+/// Ends an attempt: its parities are wanted no more.
+///
+/// Rests on nothing: nothing happens if it was formed or has ended already.
 pub async fn abandon(op: &impl Op, handle: BlockId) -> Result<(), OpError> {
     match op.submit(Submission::own(Abandon { handle })).await? {
         Outcome::Done | Outcome::GroupRefused(_) => Ok(()),
@@ -196,6 +198,8 @@ pub async fn abandon_failed(op: &impl Op) -> Result<Vec<(BlockId, &'static str)>
 
 /// Has a group dissolved: its members get their copies again, then it ends ([`end_unneeded`]). Returns why not, if it is
 /// none.
+///
+/// Rests on nothing: it is asked for.
 pub async fn dissolve(op: &impl Op, handle: BlockId) -> Result<Result<(), String>, OpError> {
     match op.submit(Submission::own(BeginDissolve { handle })).await? {
         Outcome::Done => Ok(Ok(())),
@@ -205,6 +209,9 @@ pub async fn dissolve(op: &impl Op, handle: BlockId) -> Result<Result<(), String
 }
 
 /// Ends the groups among some that nobody needs: no file has a member, or all members have their copies without it.
+///
+/// Rests on nothing that the command does not compare itself, but for copies: one that is lost after the look is made
+/// again from the others, as that of any block.
 pub async fn end(op: &impl Op, handles: &[BlockId]) -> Result<(), OpError> {
     for handle in handles {
         if op.look(|look| is_unneeded(look, *handle))? {

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 /// Submits what follows. Blocks of open files that have their minimum of replicas are complete: what they lack is
 /// mended from now on, however long their file stays open.
+///
+/// Rests on nothing: the commands name stamps, and pass over what has another one.
 pub async fn submit(op: &impl Op, follow_up: FollowUp) -> Result<(), OpError> {
     let FollowUp { ready, late_crcs, unneeded } = follow_up;
     if !ready.is_empty() {
@@ -51,6 +53,8 @@ fn record_command(all: Vec<LateCrc>) -> RecordUnitCrcs {
 }
 
 /// Replaces a record that replicas have proven wrong.
+///
+/// Rests on nothing: the command names the stamp and the record.
 pub async fn replace_crc(op: &impl Op, disproved: DisprovedCrc) -> Result<(), OpError> {
     let DisprovedCrc { id, gs, recorded, crc32c } = disproved;
     op.submit(Submission::own(ReplaceCrc { id, gs, recorded, crc32c })).await.map(drop)

@@ -51,6 +51,8 @@ fn closed(outcome: Outcome) -> Result<bool, OpError> {
 
 /// Submits a command that needs the file at `path` closed. If a silent holder is in the way, the file begins to be closed,
 /// for the client to try again.
+///
+/// The command rests on nothing: nobody has looked before it.
 pub async fn submit_or_recover(
     op: &impl Op,
     caller: &Caller,
