@@ -11,6 +11,7 @@ mod output;
 mod salvage;
 mod service;
 mod settings;
+mod time;
 mod words;
 
 use anyhow::Result;

@@ -32,9 +32,10 @@ impl NameNode {
         });
     }
 
-    /// Has replicas deleted again, after a rolling upgrade.
+    /// Has replicas deleted again, unless a rolling upgrade or a restored namespace holds that back.
     pub(crate) fn release_deletions(&self) {
-        self.cluster().hold_deletions(false);
+        let is_held = self.ns.rollback_point().is_some() || self.ns.restored().is_some();
+        self.cluster().hold_deletions(is_held);
     }
 
     /// Tells all DataNodes how many bytes a second they may move for the balancer.

@@ -284,6 +284,8 @@ pub struct NameNodeConfig {
     pub inotify_events_page: usize,
     /// Bytes of events that are kept on the disk at most. Key `cairn.namenode.inotify.history`.
     pub inotify_history_len: u64,
+    /// Bytes of the log that stay behind the store, so that backups can have changes only.
+    pub kept_log_len: u64,
     /// Precision of access times; zero turns them off. Key `dfs.namenode.accesstime.precision`.
     pub access_time_precision: Duration,
 
@@ -522,6 +524,7 @@ impl Default for NameNodeConfig {
             cache_directives_page: 100,
             inotify_events_page: 1000,
             inotify_history_len: 128 << 20,
+            kept_log_len: 256 << 20,
             access_time_precision: Duration::from_secs(3600),
             permissions_enabled: true,
             reload: None,

@@ -9,6 +9,7 @@
 //!
 //! Formats: `docs/on-disk.md`. Crash tests: `journal/tests.rs`, `tests/it/journal.rs`, `tests/it/every_command.rs`.
 
+pub mod backup;
 mod check;
 mod error;
 mod finisher;
@@ -18,9 +19,11 @@ mod input;
 mod listeners;
 mod lock;
 mod log;
+pub mod offline;
 mod options;
 mod outcomes;
 mod recent;
+mod restored;
 mod rollback;
 mod segment;
 #[cfg(test)]
@@ -34,6 +37,7 @@ pub use listeners::Listener;
 pub use log::LogError;
 pub use options::{Durability, NamesystemOptions};
 pub use recent::Since;
+pub use restored::Restored;
 pub use rollback::RollbackPoint;
 pub use writer::ENTRY_LEN_MAX;
 pub(crate) use writer::is_behind;
@@ -76,6 +80,8 @@ pub struct Namesystem {
     lock: Mutex<Option<File>>,
     /// The rollback point that is there.
     point: Mutex<Option<RollbackPoint>>,
+    /// What it was restored from, until somebody has accepted that.
+    restored: Mutex<Option<Restored>>,
     identity: Identity,
     store: Arc<Store>,
     recent: Arc<Recent>,
@@ -117,7 +123,7 @@ impl Namesystem {
                 (identity, Some(log))
             }
         };
-        let point = rollback::find(dir)?;
+        let (point, restored) = (rollback::find(dir)?, restored::find(dir).map_err(io)?);
         let store = Arc::new(Store::open(&dir.join("namespace.redb"), options.cache_len)?);
         let history_len = options.event_history_len;
         let recent = Recent::open(dir, identity.namespace_id, history_len, store.applied());
@@ -126,6 +132,7 @@ impl Namesystem {
             Some(log) => (log, Retries::default()),
             None => replay(dir, &identity, &store, &recent)?,
         };
+        let log = log.keeping(options.kept_log_len);
         let retries = Arc::new(Mutex::new(retries));
         let (sender, receiver) = mpsc::channel();
         let ends = (sender.clone(), receiver);
@@ -163,6 +170,7 @@ impl Namesystem {
             dir: dir.to_owned(),
             lock: Mutex::new(Some(lock)),
             point: Mutex::new(point),
+            restored: Mutex::new(restored),
             identity,
             store,
             recent,
@@ -272,6 +280,19 @@ impl Namesystem {
         let mut point = held(&self.point);
         rollback::remove(&self.dir)?;
         *point = None;
+        Ok(())
+    }
+
+    /// What it was restored from, if nobody has accepted that yet.
+    pub fn restored(&self) -> Option<Restored> {
+        *held(&self.restored)
+    }
+
+    /// Forgets that it was restored. Blocks.
+    pub fn accept_restored(&self) -> std::io::Result<()> {
+        let mut is_restored = held(&self.restored);
+        restored::remove(&self.dir)?;
+        *is_restored = None;
         Ok(())
     }
 

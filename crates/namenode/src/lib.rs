@@ -7,12 +7,13 @@
 //! Modules import downwards only. From the bottom: settings and what asks the system (`config`, `clock`, `disk`, ...);
 //! what is kept (`store`, `journal`, `ahead`, `keeper`); refusals and the parts that know nothing of the whole (`topology`,
 //! `audit`, `key_provider`, `web`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
-//! `caching`, `snapshots`, `admin`, `reports`, `http_nodes`, ...); `protocol`; `fsck` and `pages`; `run`.
+//! `caching`, `snapshots`, `admin`, `reports`, `http_nodes`, ...); `protocol`; `fsck`, `backups` and `pages`; `run`.
 
 mod access;
 mod admin;
 mod ahead;
 mod audit;
+mod backups;
 pub mod caching;
 mod carrier;
 mod clock;

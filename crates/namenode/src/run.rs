@@ -31,6 +31,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::audit::AuditLog;
+use crate::backups::{self, Backups};
 use crate::caching;
 use crate::clock::wall_ms;
 use crate::config::{self, NameNodeConfig, parts};
@@ -252,7 +253,14 @@ impl NameNode {
                 ns,
                 config,
             });
-            node.cluster().hold_deletions(node.ns.rollback_point().is_some());
+            node.release_deletions();
+            if let Some(restored) = node.ns.restored() {
+                let sequence = restored.sequence;
+                tracing::warn!(
+                    sequence,
+                    "the namespace was restored from a backup: nothing is deleted until `cairn admin restored --accept`"
+                );
+            }
             node.heed_group_pauses()?;
             let complete = node.ns.read(|store| complete_blocks(store))?;
             node.cluster().start_safe_mode(complete, node.now());
@@ -310,6 +318,7 @@ impl RunningNameNode {
             let idle = node.config.http_idle_timeout;
             let web = node.config.web.as_ref();
             let web = web.map(|web| web.of(web_parts(&node, Arc::clone(&service))));
+            let backups = Backups::new(Arc::clone(&node));
             let made = Arc::new(Pages::new(node));
             let (for_page, for_live) = (Arc::clone(&made), Arc::clone(&made));
             let page = move |request: &http::Request| pages::page(&for_page, request);
@@ -319,7 +328,8 @@ impl RunningNameNode {
             let site = Site::new(page)
                 .with(WEBHDFS, web)
                 .with(live::PATH, shared(Arc::new(live)))
-                .with(FILES, shared(Arc::new(files)));
+                .with(FILES, shared(Arc::new(files)))
+                .with(backups::PATH, shared(Arc::new(backups)));
             let limits = Limits { idle, ..Limits::default() };
             let site = Arc::new(site);
             tasks.spawn(http::serve(listener, site, limits, until_stopped(stopped.clone())));
@@ -458,6 +468,7 @@ async fn open_namespace(
             config::Durability::PageCache => Durability::PageCache,
         },
         cache_len: config.store_cache_len,
+        kept_log_len: config.kept_log_len,
         event_history_len: config.inotify_history_len,
         superuser: superuser.to_string(),
         cluster_id: config.cluster_id.clone(),

@@ -17,6 +17,7 @@ mod records;
 mod runs;
 mod shares;
 mod tables;
+mod unwritten;
 mod view;
 
 pub use identity::{Identity, IdentityError};
@@ -45,6 +46,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, RwLock};
 use tables::{applied_in, backend, former_outcomes, open_tables, write_file};
+use unwritten::Unwritten;
 use view::{Aside, FileState, View};
 
 /// The folder beside the store where a new one is made.
@@ -86,6 +88,12 @@ impl Store {
             create(path, cache_len)?;
         }
         Store::open_through(path, cache_len, |file| file)
+    }
+
+    /// Opens a file that is there and stays as it is, whatever is done to the store.
+    pub fn open_unwritten(path: &Path, cache_len: usize) -> Result<Store, StoreError> {
+        let len = std::fs::metadata(path).map_err(backend)?.len();
+        Store::open_through(path, cache_len, |file| Unwritten::new(file, len))
     }
 
     /// As [`Store::open`]; what `wrap` makes of the file is asked instead of it.
@@ -370,6 +378,11 @@ pub(crate) struct Moment {
 }
 
 impl Snapshot {
+    /// Sequence number of the last entry that it shows.
+    pub(crate) fn applied(&self) -> u64 {
+        self.0.applied
+    }
+
     /// What it shows, to be compared with later ones.
     pub(crate) fn moment(&self) -> Moment {
         Moment { group: self.0.group, file: self.0.file.number }

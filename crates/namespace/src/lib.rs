@@ -18,6 +18,7 @@ pub mod apply;
 pub mod block;
 pub mod cache;
 mod caller;
+pub mod check;
 pub mod command;
 mod counter;
 pub mod effects;

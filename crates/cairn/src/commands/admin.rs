@@ -88,6 +88,8 @@ enum AdminCommand {
     RefreshUserToGroupsMappings,
     /// Show the state and the space of the cluster
     Report(report::Args),
+    /// Tell to which moment the namespace was restored from a backup, or accept that
+    Restored(upgrade::Restored),
     /// Say what to do with failed folders of the NameNode
     #[command(alias = "restoreFailedStorage")]
     RestoreFailedStorage(namenode::RestoreFailedStorage),
@@ -153,6 +155,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         Do::RefreshSuperUserGroups => operator.refresh(Refresh::SuperUserGroups).await,
         Do::RefreshUserToGroupsMappings => operator.refresh(Refresh::UserToGroupsMappings).await,
         Do::Report(args) => report::show(&fs, settings.json, args).await,
+        Do::Restored(args) => args.run(&operator).await,
         Do::RestoreFailedStorage(args) => args.run(&operator).await,
         Do::RollEdits => namenode::roll_edits(&operator).await,
         Do::RollingUpgrade(args) => args.run(&operator).await,

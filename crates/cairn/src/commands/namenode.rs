@@ -1,4 +1,7 @@
-//! `cairn namenode`: one NameNode, until told to stop.
+//! `cairn namenode`: one NameNode, until told to stop; and what is done with its folder ([`backup`], [`check`]).
+
+mod backup;
+mod check;
 
 use crate::service::ServiceManager;
 use crate::{Settings, config, output};
@@ -12,7 +15,10 @@ use std::sync::Arc;
 
 /// Flags of `cairn namenode`.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Folder of the log and the store (default: dfs.namenode.name.dir)
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -27,8 +33,25 @@ pub struct Args {
     rollback: bool,
 }
 
-/// Runs the NameNode; prints one JSON line when it serves.
+/// What is done with a namespace besides serving it.
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Keep the namespace of a running NameNode elsewhere: everything, or what has changed since the last time
+    Backup(backup::Backup),
+    /// Look whether log and store of a NameNode that does not run are whole, or whether backups are
+    Check(check::Check),
+    /// Make a namespace of backups, as it was at any moment that they have
+    Restore(backup::Restore),
+}
+
+/// Runs the NameNode, and prints one JSON line when it serves; or does something with its folder.
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
+    match args.what {
+        Some(What::Backup(backup)) => return backup.run(settings).await,
+        Some(What::Check(check)) => return check.run(settings).await,
+        Some(What::Restore(restore)) => return restore.run(settings).await,
+        None => {}
+    }
     let conf = settings.configuration()?;
     let mut node = config::namenode::read(&conf)?;
     let again = settings.clone();

@@ -5,6 +5,7 @@ use crate::output;
 use anyhow::{Context, Result, bail};
 use cairn_client::FileSystem;
 use socket2::TcpKeepalive;
+use std::fmt;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -26,16 +27,46 @@ pub async fn of_namenode(fs: &FileSystem, namenodes: &NameNodes) -> Result<Strin
     }
 }
 
+/// A server has answered with another status than 200.
+#[derive(Debug)]
+pub struct Refused {
+    /// The status.
+    pub code: u16,
+    /// The line of the status and the first of the text.
+    pub reason: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for Refused {}
+
 /// Gets a page and hands over its lines as they come.
 pub async fn get(address: &str, target: &str, line: impl FnMut(&str)) -> Result<()> {
+    let stream = ask(address, target).await?;
+    read_answer(stream, HEAD_TIMEOUT, line)
+        .await
+        .with_context(|| format!("answer of http://{address}"))
+}
+
+/// Gets what a page has, byte by byte; the end of the bytes may be too early. An answer with another status is a
+/// [`Refused`].
+pub async fn bytes(address: &str, target: &str) -> Result<BufReader<TcpStream>> {
+    let mut reader = BufReader::with_capacity(1 << 20, ask(address, target).await?);
+    read_head(&mut reader, HEAD_TIMEOUT).await?;
+    Ok(reader)
+}
+
+async fn ask(address: &str, target: &str) -> Result<TcpStream> {
     let stream = connect(address).await;
     let mut stream = stream.with_context(|| format!("cannot connect to http://{address}"))?;
     // The end of an HTTP/1.0 answer is the end of its connection.
     let head = format!("GET {target} HTTP/1.0\r\nHost: {address}\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;
-    read_answer(stream, HEAD_TIMEOUT, line)
-        .await
-        .with_context(|| format!("answer of http://{address}"))
+    Ok(stream)
 }
 
 /// A NameNode may be silent for as long as it finds nothing to say, but its host has to be there.
@@ -53,15 +84,24 @@ async fn read_answer(
     mut line: impl FnMut(&str),
 ) -> Result<()> {
     let mut reader = BufReader::new(stream);
-    // The head comes before anything is looked for.
-    let status = timeout(patience, next_line(&mut reader)).await??.unwrap_or_default();
-    while next_line(&mut reader).await?.is_some_and(|header| !header.is_empty()) {}
-    if status.split(' ').nth(1) != Some("200") {
-        let reason = next_line(&mut reader).await?.unwrap_or_default();
-        bail!("{status}: {reason}");
-    }
+    read_head(&mut reader, patience).await?;
     while let Some(text) = next_line(&mut reader).await? {
         line(&text);
+    }
+    Ok(())
+}
+
+/// The head comes before anything is looked for.
+async fn read_head(
+    reader: &mut BufReader<impl AsyncRead + Unpin>,
+    patience: Duration,
+) -> Result<()> {
+    let status = timeout(patience, next_line(reader)).await??.unwrap_or_default();
+    while next_line(reader).await?.is_some_and(|header| !header.is_empty()) {}
+    let code = status.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default();
+    if code != 200 {
+        let text = next_line(reader).await?.unwrap_or_default();
+        return Err(Refused { code, reason: format!("{status}: {text}") }.into());
     }
     Ok(())
 }

@@ -221,6 +221,7 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.number("dfs.namenode.list.cache.directives.num.responses", &mut c.cache_directives_page)?;
     conf.number("dfs.namenode.inotify.max.events.per.rpc", &mut c.inotify_events_page)?;
     conf.bytes("cairn.namenode.inotify.history", &mut c.inotify_history_len)?;
+    conf.bytes("cairn.namenode.log.keep", &mut c.kept_log_len)?;
     conf.millis("dfs.namenode.accesstime.precision", &mut c.access_time_precision)?;
     let checksum = |text: &str| match text.to_ascii_uppercase().as_str() {
         "NULL" => Ok(ChecksumType::Null),

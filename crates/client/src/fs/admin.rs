@@ -147,6 +147,19 @@ impl FileSystem {
         Ok(response.addresses)
     }
 
+    /// The moment that the namespace was restored to from a backup, if nobody has accepted that yet; `accept` does, and
+    /// has replicas deleted again that it does not know. Hadoop's NameNode does not know the call.
+    pub async fn restored_namespace(&self, accept: bool) -> Result<Option<RestoredNamespace>> {
+        let request = AcceptRestoredRequestProto { accept: Some(accept) };
+        let response: AcceptRestoredResponseProto =
+            self.session.namenode.call("acceptRestored", &request).await?;
+        Ok((response.restored == Some(true)).then(|| RestoredNamespace {
+            sequence: response.sequence.unwrap_or(0),
+            entry_ms: response.entry_ms.unwrap_or(0),
+            restored_ms: response.restored_ms.unwrap_or(0),
+        }))
+    }
+
     /// Enters, leaves or asks for safe mode. Returns whether it is on.
     pub async fn safe_mode(&self, action: SafeModeAction) -> Result<bool> {
         use SafeModeActionProto as Action;

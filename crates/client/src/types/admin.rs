@@ -94,6 +94,17 @@ pub struct RollingUpgrade {
     pub has_rollback: bool,
 }
 
+/// The moment of a backup that a namespace was restored to; nothing is deleted before somebody has accepted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestoredNamespace {
+    /// The last entry of the log that was there.
+    pub sequence: u64,
+    /// When that was made, milliseconds since 1970.
+    pub entry_ms: u64,
+    /// When it was restored, milliseconds since 1970.
+    pub restored_ms: u64,
+}
+
 /// What to do about a rolling upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RollingUpgradeAction {

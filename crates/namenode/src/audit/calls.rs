@@ -126,6 +126,7 @@ const ROWS: &[Row] = &[
     ("getSlowDatanodeReport", "slowDataNodesReport", 0, 0, Stat::None, When::Done),
     ("saveNamespace", "saveNamespace", 0, 0, Stat::None, When::Done),
     ("refreshNodes", "refreshNodes", 0, 0, Stat::None, When::Done),
+    ("acceptRestored", "acceptRestored", 0, 0, Stat::None, When::Done),
     ("setDatanodeState", "setDatanodeState", 0, 0, Stat::None, When::Done),
     ("setBalancerBandwidth", "setBalancerBandwidth", 0, 0, Stat::None, When::Done),
     ("finalizeUpgrade", "finalizeUpgrade", 0, 0, Stat::None, When::Done),

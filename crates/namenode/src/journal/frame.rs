@@ -98,16 +98,16 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
+/// Bytes of the frame that begins with this header; none if it is none.
+pub fn len(header: &[u8]) -> Option<usize> {
+    let payload_len = number(header, 8)? as usize;
+    (header.starts_with(&MAGIC) && payload_len <= PAYLOAD_LEN_MAX)
+        .then_some(HEADER_LEN + payload_len)
+}
+
 /// The frame at the start of `bytes` of a segment with this salt; `None` if there is no whole and undamaged one.
 pub fn parse(bytes: &[u8], salt: u32) -> Option<Frame<'_>> {
-    if bytes.get(..4)? != MAGIC {
-        return None;
-    }
-    let payload_len = number(bytes, 8)? as usize;
-    if payload_len > PAYLOAD_LEN_MAX {
-        return None;
-    }
-    let whole = bytes.get(..HEADER_LEN + payload_len)?;
+    let whole = bytes.get(..len(bytes)?)?;
     if crc32c(salt, &whole[8..]) != number(whole, 4)? {
         return None;
     }

@@ -9,6 +9,7 @@ use super::segment::{self, Header};
 use crate::disk::sync_dir;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -80,6 +81,8 @@ pub struct Log {
     dir: PathBuf,
     /// First numbers of all segments, ascending; the last one is open.
     segments: Vec<u64>,
+    /// Bytes of segments that are not needed any more and stay for backups.
+    keep_len: u64,
     file: File,
     /// Of the open segment.
     header: Header,
@@ -117,6 +120,7 @@ impl Log {
         Ok(Log {
             dir: dir.to_owned(),
             segments: vec![next],
+            keep_len: 0,
             file,
             header,
             len,
@@ -126,6 +130,11 @@ impl Log {
         })
     }
 
+    /// The same log, which has segments stay that are not needed any more, as many as have `len` bytes together.
+    pub fn keeping(self, len: u64) -> Log {
+        Log { keep_len: len, ..self }
+    }
+
     /// Opens the log in `dir` and hands every entry after `applied` to `replay`, in order.
     pub fn open<E: From<LogError>>(
         dir: &Path,
@@ -133,44 +142,10 @@ impl Log {
         applied: u64,
         replay: Replay<'_, E>,
     ) -> Result<Log, E> {
-        let segments = list_segments(dir)?;
-        let gap = |path: &Path, expected, found| {
-            E::from(LogError::Gap { path: path.to_owned(), expected, found })
-        };
-        let Some(&last_first) = segments.last() else {
-            return Err(gap(dir, applied + 1, 0));
-        };
-        // What lies before the segment with the next entry is in the store, whatever became of it.
-        let begun = segments.partition_point(|first| *first <= applied + 1);
-        let Some(start) = begun.checked_sub(1) else {
-            return Err(gap(dir, applied + 1, segments[0]));
-        };
-        let mut next = segments[start];
-        let mut end = None;
-        for &first in &segments[start..] {
-            let path = segment_path(dir, first);
-            if first != next {
-                return Err(gap(&path, next, first));
-            }
-            let bytes = fs::read(&path).map_err(io_error(&path))?;
-            let segment = Segment {
-                path: &path,
-                namespace_id,
-                bytes: &bytes,
-                first,
-                is_last: first == last_first,
-                applied,
-            };
-            end = segment.read::<E>(&mut |frame| {
-                for (sequence, entry) in (frame.first..).zip(&frame.entries) {
-                    if sequence > applied {
-                        replay(sequence, entry)?;
-                    }
-                }
-                next = frame.last() + 1;
-                Ok(())
+        let Walked { segments, last_first, next, end } =
+            walk(dir, namespace_id, applied, &mut |sequence, entry| {
+                if sequence > applied { replay(sequence, entry) } else { Ok(()) }
             })?;
-        }
         if next <= applied {
             // The store outlived the end of the log; it has everything that the segments had.
             let log = Log::create(dir, namespace_id, applied + 1)?;
@@ -189,7 +164,8 @@ impl Log {
         };
         let file = reopen(&path, header, end).map_err(io_error(&path))?;
         let (dir, len) = (dir.to_owned(), end);
-        Ok(Log { dir, segments, file, header, len, room_end: len, next, synced: true })
+        let (keep_len, room_end, synced) = (0, len, true);
+        Ok(Log { dir, segments, keep_len, file, header, len, room_end, next, synced })
     }
 
     /// The same log with another file for what is appended next.
@@ -257,14 +233,120 @@ impl Log {
         self.sync()
     }
 
-    /// Deletes the segments whose entries are all at most `applied`, except the open one.
+    /// Deletes the segments whose entries are all at most `applied`, except the open one and those that are to stay.
     pub fn truncate_front(&mut self, applied: u64) -> Result<(), LogError> {
-        while self.segments.len() > 1 && self.segments[1] <= applied + 1 {
-            let first = self.segments.remove(0);
-            remove_segment(&self.dir, first)?;
+        let others = self.segments.iter().skip(1);
+        let mut needless = others.take_while(|first| **first <= applied + 1).count();
+        let mut kept_len = 0;
+        while needless > 0 && self.keep_len > 0 {
+            let path = segment_path(&self.dir, self.segments[needless - 1]);
+            kept_len += fs::metadata(&path).map_err(io_error(&path))?.len();
+            if kept_len > self.keep_len {
+                break;
+            }
+            needless -= 1;
         }
-        Ok(())
+        self.segments.drain(..needless).try_for_each(|first| remove_segment(&self.dir, first))
     }
+}
+
+/// What a log has.
+struct Walked {
+    segments: Vec<u64>,
+    last_first: u64,
+    /// The entry behind the last one.
+    next: u64,
+    /// Of the last segment the header and where its entries end; none if its header is torn.
+    end: Option<(Header, u64)>,
+}
+
+/// Hands to `visit` the entries of the segments that a start reads with a store that has those up to `applied`. Changes
+/// nothing.
+fn walk<E: From<LogError>>(
+    dir: &Path,
+    namespace_id: u32,
+    applied: u64,
+    visit: Replay<'_, E>,
+) -> Result<Walked, E> {
+    let segments = list_segments(dir)?;
+    let gap = |path: &Path, expected, found| {
+        E::from(LogError::Gap { path: path.to_owned(), expected, found })
+    };
+    let Some(&last_first) = segments.last() else {
+        return Err(gap(dir, applied + 1, 0));
+    };
+    // What lies before the segment with the next entry is in the store, whatever became of it.
+    let begun = segments.partition_point(|first| *first <= applied + 1);
+    let Some(start) = begun.checked_sub(1) else {
+        return Err(gap(dir, applied + 1, segments[0]));
+    };
+    let (mut next, mut end) = (segments[start], None);
+    for &first in &segments[start..] {
+        let path = segment_path(dir, first);
+        if first != next {
+            return Err(gap(&path, next, first));
+        }
+        let bytes = fs::read(&path).map_err(io_error(&path))?;
+        let is_last = first == last_first;
+        let segment = Segment { path: &path, namespace_id, bytes: &bytes, first, is_last, applied };
+        end = segment.read::<E>(&mut |frame| {
+            for (sequence, entry) in (frame.first..).zip(&frame.entries) {
+                visit(sequence, entry)?;
+            }
+            next = frame.last() + 1;
+            Ok(())
+        })?;
+    }
+    Ok(Walked { segments, last_first, next, end })
+}
+
+/// Hands to `visit` what a start would read. Changes nothing.
+pub fn read_all<E: From<LogError>>(
+    dir: &Path,
+    namespace_id: u32,
+    applied: u64,
+    visit: Replay<'_, E>,
+) -> Result<(), E> {
+    walk(dir, namespace_id, applied, visit).map(|_| ())
+}
+
+/// The segments that have the entry `first` and what follows, for [`read`]. None if the log begins behind it.
+pub fn reach(dir: &Path, first: u64) -> Result<Option<Vec<u64>>, LogError> {
+    let mut segments = list_segments(dir)?;
+    let behind = segments.partition_point(|begin| *begin <= first);
+    Ok(behind.checked_sub(1).map(|start| segments.split_off(start)))
+}
+
+/// Hands the bytes of each entry of a range to `visit`, in order, out of a log to which others may append. Returns the
+/// number behind the last one: a segment may have been deleted meanwhile.
+pub fn read<E: From<LogError>>(
+    dir: &Path,
+    namespace_id: u32,
+    segments: &[u64],
+    range: &RangeInclusive<u64>,
+    visit: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+) -> Result<u64, E> {
+    let mut next = *range.start();
+    for first in segments.iter().filter(|first| *first <= range.end()) {
+        let path = segment_path(dir, *first);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(next),
+            bytes => bytes.map_err(io_error(&path))?,
+        };
+        let (first, is_last) = (*first, Some(first) == segments.last());
+        let segment =
+            Segment { path: &path, namespace_id, bytes: &bytes, first, is_last, applied: 0 };
+        segment.read::<E>(&mut |frame| {
+            for (sequence, entry) in (frame.first..).zip(&frame.entries) {
+                if sequence == next && range.contains(&sequence) {
+                    visit(entry)?;
+                    next = sequence + 1;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(next)
 }
 
 /// Removes all of a log.

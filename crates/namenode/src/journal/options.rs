@@ -31,6 +31,8 @@ pub struct NamesystemOptions {
     pub checkpoint_entries: u64,
     /// Time between durable commits of the store, if anything has changed.
     pub checkpoint_interval: Duration,
+    /// Bytes of the log that stay behind the store, for backups of changes.
+    pub kept_log_len: u64,
     /// Most bytes of what entries have done that are kept on the disk for watchers.
     pub event_history_len: u64,
     /// Most entries that one sync makes durable.
@@ -57,6 +59,7 @@ impl Default for NamesystemOptions {
             segment_len: 8 << 20,
             checkpoint_entries: 20_000,
             checkpoint_interval: Duration::from_secs(10),
+            kept_log_len: 0,
             event_history_len: 128 << 20,
             group_max: 512,
             superuser: "root".to_string(),

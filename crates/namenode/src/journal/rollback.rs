@@ -9,10 +9,11 @@
 //! Source: Hadoop 3.5.0 `FSImage#rollingRollback`, `NNStorage` (`IMAGE_ROLLBACK`).
 
 use super::error::OpenError;
-use super::log::{Log, remove_all_segments};
+use super::log::{Log, LogError, remove_all_segments};
 use crate::disk::{free_len, sync_dir};
 use crate::store::{Identity, Store};
 use cairn_namespace::query;
+use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,11 @@ const POINT: &str = "point";
 const BEGUN: &str = "begun";
 /// What the names of the store's files begin with.
 const STORE: &str = "namespace.";
+
+/// Where the store says which timeline it is on.
+const TIMELINE: &[u8] = b"timeline";
+/// Numbers of entries that are left out where an earlier state is gone on from.
+const SKIPPED: u64 = 1 << 32;
 
 /// A rolling upgrade that was prepared and is not finalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,6 +211,35 @@ fn remove_on(disk: &dyn Folders, dir: &Path) -> io::Result<()> {
     disk.remove_folder(&unfinished)
 }
 
+/// Has a namespace go on behind an earlier state of it, which ends with the entry `last`: with an empty log, with numbers
+/// that were not given out since, of entries too, and on a timeline of its own.
+pub(super) fn begin_anew(
+    dir: &Path,
+    identity: &Identity,
+    store: &Store,
+    last: u64,
+) -> Result<(), OpenError> {
+    remove_all_segments(dir)?;
+    sync_dir(dir).map_err(error(dir))?;
+    let last = last + SKIPPED;
+    Log::create(dir, identity.namespace_id, last + 1)?;
+    let group = store.group() + 1;
+    let mut batch = store.begin(group);
+    query::skip_numbers(&mut batch).map_err(OpenError::Settings)?;
+    let timeline = getrandom::u32().map_err(LogError::Random)?.max(1);
+    batch.put(Table::Meta, TIMELINE, &timeline.to_be_bytes())?;
+    store.commit(group, last);
+    Ok(store.write_out()?)
+}
+
+/// Which of the ways that the history of a namespace has taken this is: 0 until an earlier state was gone on from.
+/// Entries of different timelines may have the same numbers.
+pub(super) fn timeline(store: &dyn StoreRead) -> Result<u32, StoreError> {
+    let value = store.get(Table::Meta, TIMELINE)?;
+    let bytes = value.as_deref().and_then(|value| value.try_into().ok());
+    Ok(bytes.map_or(0, u32::from_be_bytes))
+}
+
 /// Goes back to the point in `dir`, which nobody has open. One that was interrupted is begun anew.
 pub(super) fn go_back(dir: &Path, identity: &Identity, cache_len: usize) -> Result<(), OpenError> {
     go_back_on(&Disk, dir, identity, cache_len)
@@ -233,15 +268,8 @@ fn go_back_on(
             disk.copy(&file, &dir.join(name)).map_err(error(&file))?;
         }
     }
-    remove_all_segments(dir)?;
-    disk.sync(dir).map_err(error(dir))?;
-    Log::create(dir, identity.namespace_id, point.sequence + 1)?;
     let store = Store::open(&dir.join("namespace.redb"), cache_len)?;
-    let group = store.group() + 1;
-    let mut batch = store.begin(group);
-    query::skip_numbers(&mut batch).map_err(OpenError::Settings)?;
-    store.commit(group, point.sequence);
-    store.write_out()?;
+    begin_anew(dir, identity, &store, point.sequence)?;
     drop(store);
     disk.sync(dir).map_err(error(dir))?;
     remove_on(disk, dir).map_err(error(&folder))

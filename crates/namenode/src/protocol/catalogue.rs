@@ -13,7 +13,7 @@ use super::{
 /// What Cairn's own DataNodes call besides, answered when there is work for them.
 const HELD: &str = "awaitOrders";
 /// What Cairn's own commands call besides.
-pub(crate) const ADMIN: [&str; 1] = ["setDatanodeState"];
+pub(crate) const ADMIN: [&str; 2] = ["acceptRestored", "setDatanodeState"];
 /// What DataNodes ask for others that read from them.
 const LOCATE: &str = "locateUnits";
 

@@ -80,6 +80,11 @@ impl Identity {
             Err(error) => return Err(io(error)),
         }
         let text = fs::read_to_string(path).map_err(io)?;
+        Identity::from_text(path, &text).map(Some)
+    }
+
+    /// What the text of a `VERSION` file says; `path` is where it is.
+    pub fn from_text(path: &Path, text: &str) -> Result<Identity, IdentityError> {
         let malformed = |key| IdentityError::Malformed { path: path.to_owned(), key };
         let field = |key: &'static str| {
             text.lines()
@@ -88,21 +93,26 @@ impl Identity {
                 .map(|(_, value)| value.to_string())
                 .ok_or_else(|| malformed(key))
         };
-        Ok(Some(Identity {
+        Ok(Identity {
             namespace_id: field("namespaceID")?.parse().map_err(|_| malformed("namespaceID"))?,
             cluster_id: field("clusterID")?,
             block_pool_id: field("blockpoolID")?,
             created_ms: field("cTime")?.parse().map_err(|_| malformed("cTime"))?,
-        }))
+        })
+    }
+
+    /// The text of its `VERSION` file.
+    pub fn to_text(&self) -> String {
+        format!(
+            "namespaceID={}\nclusterID={}\ncTime={}\nstorageType=NAME_NODE\nblockpoolID={}\n\
+             layoutVersion=1\n",
+            self.namespace_id, self.cluster_id, self.created_ms, self.block_pool_id
+        )
     }
 
     /// Writes `path` so that it is there whole or not at all, also after a power cut.
     pub fn write(&self, path: &Path) -> Result<(), IdentityError> {
-        let text = format!(
-            "namespaceID={}\nclusterID={}\ncTime={}\nstorageType=NAME_NODE\nblockpoolID={}\n\
-             layoutVersion=1\n",
-            self.namespace_id, self.cluster_id, self.created_ms, self.block_pool_id
-        );
+        let text = self.to_text();
         let write = || {
             let temporary = path.with_extension("tmp");
             let mut file = File::create(&temporary)?;

@@ -2,6 +2,7 @@
 
 mod acls;
 mod audit;
+mod backup;
 mod bad_input;
 mod balancer;
 mod caching;

@@ -21,14 +21,14 @@ async fn safe_mode(client: &Client, action: pb::SafeModeActionProto) -> bool {
     answer.result
 }
 
-async fn delete(client: &Client, path: &str) {
+pub async fn delete(client: &Client, path: &str) {
     let request = pb::DeleteRequestProto { src: path.into(), recursive: true };
     let answer: pb::DeleteResponseProto = client.call("delete", &request).await.unwrap();
     assert!(answer.result);
 }
 
 /// How many deletions the DataNodes are told of with their next heartbeats.
-async fn deletions(datanodes: &[FakeDataNode]) -> usize {
+pub async fn deletions(datanodes: &[FakeDataNode]) -> usize {
     let mut count = 0;
     for datanode in datanodes {
         let commands = datanode.heartbeat_caching(0).await;

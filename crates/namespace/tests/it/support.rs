@@ -112,6 +112,8 @@ impl Fs {
         // What many blocks have come to is looked at now and then.
         if self.keeper.len() < 100 || self.log.len().is_multiple_of(64) {
             self.keeper.check(&self.store, &effects);
+            let wrong = &mut |wrong: String| panic!("{wrong}");
+            cairn_namespace::check::check(&self.store, wrong).unwrap();
         }
         self.effects = effects;
     }

@@ -21,6 +21,31 @@ pub struct AbandonBlockRequestProto {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AbandonBlockResponseProto {}
 
+/// `hadoop.hdfs.AcceptRestoredRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AcceptRestoredRequestProto {
+    /// Field 1000 `accept`.
+    #[prost(bool, optional, tag = "1000")]
+    pub accept: ::core::option::Option<bool>,
+}
+
+/// `hadoop.hdfs.AcceptRestoredResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AcceptRestoredResponseProto {
+    /// Field 1000 `restored`.
+    #[prost(bool, optional, tag = "1000")]
+    pub restored: ::core::option::Option<bool>,
+    /// Field 1001 `sequence`.
+    #[prost(uint64, optional, tag = "1001")]
+    pub sequence: ::core::option::Option<u64>,
+    /// Field 1002 `entryMs`.
+    #[prost(uint64, optional, tag = "1002")]
+    pub entry_ms: ::core::option::Option<u64>,
+    /// Field 1003 `restoredMs`.
+    #[prost(uint64, optional, tag = "1003")]
+    pub restored_ms: ::core::option::Option<u64>,
+}
+
 /// `hadoop.hdfs.AclEntryProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AclEntryProto {

@@ -97,6 +97,39 @@ pub async fn finalize(operator: &Operator<'_>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// `cairn admin restored`.
+#[derive(Debug, clap::Args)]
+pub struct Restored {
+    /// Have replicas deleted again that the restored namespace does not know; what was written since the backup is lost
+    #[arg(long)]
+    accept: bool,
+}
+
+impl Restored {
+    pub async fn run(&self, operator: &Operator<'_>) -> Result<ExitCode> {
+        let restored = operator.fs.restored_namespace(self.accept).await?;
+        if operator.json {
+            let value = restored.map(|it| {
+                json!({"entry": it.sequence, "entry_ms": it.entry_ms,
+                       "restored_ms": it.restored_ms, "accepted": self.accept})
+            });
+            crate::say!("{}", json!({"restored": value}));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let Some(it) = restored else {
+            crate::say!("The namespace was not restored, or that was accepted before");
+            return Ok(ExitCode::SUCCESS);
+        };
+        let (entry, at) = (Moment::of_ms(it.entry_ms), Moment::of_ms(it.restored_ms));
+        crate::say!("Restored at {at} to entry {} of {entry}", it.sequence);
+        match self.accept {
+            true => crate::say!("Accepted: replicas that it does not know are deleted again"),
+            false => crate::say!("No replica is deleted until `cairn admin restored --accept`"),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

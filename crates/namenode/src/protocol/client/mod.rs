@@ -143,6 +143,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "saveNamespace" => upgrade::save_namespace(node, call).await,
         "refreshNodes" => admin::refresh_nodes(node, call).await,
         "setDatanodeState" => admin::set_datanode_state(node, call).await,
+        "acceptRestored" => upgrade::accept_restored(node, call).await,
         "finalizeUpgrade" => upgrade::finalize_upgrade(node, call).await,
         "upgradeStatus" => upgrade::upgrade_status(call).await,
         "rollingUpgrade" => upgrade::rolling_upgrade(node, call).await,

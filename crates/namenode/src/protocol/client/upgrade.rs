@@ -33,6 +33,31 @@ pub async fn upgrade_status(call: &Call) -> Answer {
     answer(&pb::UpgradeStatusResponseProto { upgrade_finalized: true })
 }
 
+/// Whether the namespace is one that was restored from a backup; accepting that has replicas deleted again that it does
+/// not know. Cairn's own.
+pub async fn accept_restored(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::AcceptRestoredRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    let restored = node.ns.restored();
+    if request.accept == Some(true)
+        && let Some(restored) = restored
+    {
+        node.check_safe_mode(|| "The restored namespace is not accepted".to_string())?;
+        let ns = node.ns.clone();
+        let accepted = tokio::task::spawn_blocking(move || ns.accept_restored()).await;
+        let accepted = accepted.map_err(|_| Refusal::io("accepting was interrupted"))?;
+        accepted.map_err(|error| Refusal::io(format!("it is still held as restored: {error}")))?;
+        node.release_deletions();
+        tracing::info!(sequence = restored.sequence, "the restored namespace is accepted");
+    }
+    answer(&pb::AcceptRestoredResponseProto {
+        restored: Some(restored.is_some()),
+        sequence: restored.map(|restored| restored.sequence),
+        entry_ms: restored.map(|restored| restored.entry_ms),
+        restored_ms: restored.map(|restored| restored.at_ms),
+    })
+}
+
 /// A rolling upgrade has a point to go back to from its preparation until it is finalized; so long no deletion is
 /// ordered, so that what the tree had then can be read again.
 ///
