@@ -1,7 +1,7 @@
 //! Calls to the NameNode that end with an operation of its: between its steps other things happen.
 
 use crate::data_node::FullReport;
-use crate::name_node::{Answer, CallError, Carrier, LocatedBlock, Named, Target};
+use crate::name_node::{Answer, CallError, Carrier, LocatedBlock, NameNode, Named, Target};
 use crate::world::World;
 use cairn_master::add_block::{self, AddBlock, Added};
 use cairn_master::append::{self, Append, Appended};
@@ -75,7 +75,7 @@ impl World<'_> {
             file: Some(file),
             holder: holder.to_string(),
             previous,
-            excluded: excluded.iter().map(|node| format!("dn-{node}")).collect(),
+            excluded: excluded.iter().map(|node| self.name_node.uuid_of(*node)).collect(),
             ..AddBlock::default()
         };
         let Added { offset, block, redundancy } = self.carry_out(|op| async move {
@@ -112,7 +112,7 @@ impl World<'_> {
         };
         let parts = targets.iter().enumerate().filter_map(place).collect();
         self.pipelines.insert((new.id, new.gs), parts);
-        let storages = named(targets);
+        let storages = named(&self.name_node, targets);
         self.carry_out(|op| async move {
             let pairs = pairs(&storages);
             pipeline::update(&op, &Caller::system(), Some(call), command, &pairs).await
@@ -187,7 +187,7 @@ impl World<'_> {
         targets: &[Option<Target>],
     ) -> Result<(), CallError> {
         self.name_node.check_safe_mode()?;
-        let storages = named(targets);
+        let storages = named(&self.name_node, targets);
         self.carry_out(
             |op| async move { synchronize::commit(&op, command, &pairs(&storages)).await },
         )
@@ -224,10 +224,10 @@ impl World<'_> {
 }
 
 /// Who has storages, and their UUIDs; what nobody has is named by none.
-fn named(targets: &[Option<Target>]) -> Vec<(Named, String)> {
+fn named(name_node: &NameNode, targets: &[Option<Target>]) -> Vec<(Named, String)> {
     let name = |target: &Option<Target>| match target {
-        Some(target) => (Named::of(target.node), target.storage.clone()),
-        None => (Named::of(usize::MAX), String::new()),
+        Some(target) => (name_node.named(target.node), target.storage.clone()),
+        None => (Named::none(), String::new()),
     };
     targets.iter().map(name).collect()
 }

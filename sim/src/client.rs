@@ -193,8 +193,10 @@ impl World<'_> {
     }
 
     fn begin_create(&mut self, at: usize) {
-        let fitting: Vec<(&str, u32, u32)> =
-            POLICIES.into_iter().filter(|(_, k, m)| (k + m) as usize <= self.nodes.len()).collect();
+        let fitting: Vec<(&str, u32, u32)> = POLICIES
+            .into_iter()
+            .filter(|(_, k, m)| (k + m) as usize <= self.node_count())
+            .collect();
         let path = self.new_path(at);
         let is_grouped = path.starts_with(DIRECTORIES[1]);
         let named = self.rng.pick(&fitting).copied();
@@ -230,7 +232,8 @@ impl World<'_> {
         if !self.has_kinds || self.rng.one_in(2) {
             return None;
         }
-        let archives = self.nodes.iter().filter(|node| node.has_kind(StorageType::Archive));
+        let standing = self.nodes.iter().filter(|node| self.stands(node.number));
+        let archives = standing.filter(|node| node.has_kind(StorageType::Archive));
         let fitting = if archives.count() > width { 5 } else { 4 };
         let name = ["HOT", "ALL_SSD", "ONE_SSD", "WARM", "COLD"][self.rng.index(fitting)];
         Some(name.to_string())

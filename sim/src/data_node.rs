@@ -68,6 +68,8 @@ pub(crate) struct DataNode {
     pub(crate) intent: Intent,
     /// Switched off for good, or until the operator thinks again.
     pub(crate) is_gone: bool,
+    /// Gone for good, and its disks too: another machine is the same DataNode.
+    pub(crate) is_removed: bool,
     pub(crate) next_report_ms: u64,
     /// The NameNode knows what its last start has found.
     pub(crate) has_reported: bool,
@@ -106,6 +108,7 @@ impl DataNode {
             is_registered: false,
             intent: Intent::Serve,
             is_gone: false,
+            is_removed: false,
             next_report_ms: 0,
             has_reported: false,
             volumes: Vec::new(),
@@ -181,9 +184,29 @@ impl DataNode {
         let Some(image) = self.image.take() else { return false };
         self.replicas = image;
         let usable: Vec<bool> = self.volumes.iter().map(|volume| !volume.is_failed).collect();
-        // One that was bad then has been told of.
-        self.replicas.retain(|_, stored| usable[stored.volume] && stored.damaged.is_empty());
+        self.replicas.retain(|_, stored| usable[stored.volume]);
+        self.drop_damaged();
         true
+    }
+
+    /// Has no replicas any more that were bad when its disks were read last: they have been told of.
+    pub(crate) fn drop_damaged(&mut self) {
+        self.replicas.retain(|_, stored| stored.damaged.is_empty());
+    }
+
+    /// A machine that starts with a copy of its disks, which were in use.
+    pub(crate) fn cloned(&self, number: usize, rack: String, rng: &mut Rng) -> DataNode {
+        let mut copy = DataNode { number, rack, life: 0, registrations: 0, ..self.clone() };
+        (copy.is_isolated, copy.stalled_until_ms, copy.image) = (false, 0, None);
+        let power_cut = rng.one_in(2);
+        copy.crash(power_cut, rng);
+        copy
+    }
+
+    /// Is taken away with all that it has.
+    pub(crate) fn remove(&mut self) {
+        (self.up, self.is_gone, self.is_removed) = (false, true, true);
+        self.replicas.clear();
     }
 
     /// Stops it; with `power_cut`, what was not synced is torn off, and deletions may be undone. What it holds after

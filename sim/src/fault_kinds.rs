@@ -20,16 +20,20 @@ pub(crate) struct Faults {
     pub(crate) operator: bool,
     /// A balancer moves replicas and units.
     pub(crate) balancer: bool,
+    /// Machines are cloned, with the disks and the UUID of a DataNode.
+    pub(crate) clones: bool,
     /// Longest time between two faults, in ms.
     pub(crate) pause_ms: u64,
 }
 
 /// Names of the kinds, in the order of the bits of `Options::without`.
-pub const KINDS: [&str; 8] =
-    ["network", "clients", "memory", "nodes", "disks", "namenode", "operator", "balancer"];
+pub const KINDS: [&str; 9] = [
+    "network", "clients", "memory", "nodes", "disks", "namenode", "operator", "balancer", "clones",
+];
 
 impl Faults {
-    pub(crate) fn new(rng: &mut Rng, options: &Options) -> Faults {
+    /// Whether machines are cloned is up to dice of its own.
+    pub(crate) fn new(rng: &mut Rng, dice: &mut Rng, options: &Options) -> Faults {
         // Each simulation has some kinds only, so that they show by themselves too.
         let mut bit = 0;
         let mut often = || {
@@ -47,6 +51,7 @@ impl Faults {
             name_node: often(),
             operator: often(),
             balancer: often(),
+            clones: dice.one_in(3) && options.without & 1 << 8 == 0,
             pause_ms: rng.range(4000, 40_000),
         }
     }

@@ -22,7 +22,10 @@ impl World<'_> {
         if self.rng.one_in(8) {
             self.nodes[node].take_image();
         }
+        // What has another one in its place is nobody's loss.
+        let is_counted = self.stands(node);
         let happened = match self.rng.range(0, 17) {
+            0 | 1 | 4..=7 if !is_counted => false,
             0 | 1 if self.faults.nodes => self.crash_node(node),
             2 if self.faults.nodes => self.isolate(node),
             3 if self.faults.nodes => self.stall(node),
@@ -85,7 +88,7 @@ impl World<'_> {
         }
     }
 
-    fn starts_again(&mut self, node: usize) {
+    pub(crate) fn starts_again(&mut self, node: usize) {
         let (delay, life) = (self.rng.range(1000, 150_000), self.nodes[node].life);
         self.after(delay, Event::NodeStarts { node, life });
     }
@@ -100,6 +103,11 @@ impl World<'_> {
         let mut torn = Vec::new();
         for node in 0..self.nodes.len() {
             if !self.nodes[node].up {
+                continue;
+            }
+            if !self.stands(node) {
+                self.nodes[node].crash(false, &mut Rng::new(0));
+                self.starts_again(node);
                 continue;
             }
             let mut next = self.nodes[node].clone();
@@ -251,6 +259,7 @@ impl World<'_> {
             let node = &mut self.nodes[node];
             (node.is_isolated, node.stalled_until_ms) = (false, 0);
         }
+        self.settle_clones();
         self.settle_operator();
         self.clients.iter_mut().for_each(Client::die);
     }

@@ -122,7 +122,7 @@ impl World<'_> {
         };
         let is_left = |unit: usize, bytes: &Vec<u8>| {
             let own_id = if striped { id.internal(UnitIndex(unit as u8)) } else { id };
-            let there = self.nodes.iter().filter(|node| !node.is_gone);
+            let there = self.nodes.iter().filter(|node| !node.is_gone && self.stands(node.number));
             let mut held = there.filter_map(|node| node.replicas.get(&own_id));
             !bytes.is_empty() && held.any(|stored| holds(stored, bytes))
         };

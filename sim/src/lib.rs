@@ -6,6 +6,7 @@
 
 mod calls;
 mod client;
+mod clones;
 mod data_node;
 mod encoding;
 mod fault_kinds;

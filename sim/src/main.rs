@@ -52,7 +52,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    fn without_bits(&self) -> u8 {
+    fn without_bits(&self) -> u16 {
         let named = |kind: &str| self.without.iter().any(|name| name == kind);
         let bits = FAULT_KINDS.iter().enumerate().filter(|(_, kind)| named(kind));
         bits.fold(0, |bits, (bit, _)| bits | 1 << bit)

@@ -88,7 +88,7 @@ impl World<'_> {
         let moved = match bytes {
             Ok(_) if node == *proxy => self.nodes[node].relocate(*block, storage),
             Ok(bytes) => {
-                let hint = format!("dn-{from}");
+                let hint = self.name_node.uuid_of(*from);
                 self.nodes[node].take_copy(*block, bytes, storage, Some(hint))
             }
             Err(error) => Err(error),
@@ -106,7 +106,7 @@ impl World<'_> {
 impl crate::name_node::NameNode {
     /// What a balancer may move from a node.
     fn movable_blocks(&self, node: usize, start: u64) -> Option<Vec<MovableBlock>> {
-        let node = self.cluster.node_by_uuid(&format!("dn-{node}")).filter(|node| node.alive)?;
+        let node = self.cluster.node_by_uuid(&self.uuid_of(node)).filter(|node| node.alive)?;
         let query =
             MoveQuery { node: node.handle, size: 20_000, min_block_len: 0, storage_type: None };
         Some(self.cluster.movable_blocks(&self.lookup(), &query, start, &|_| false))

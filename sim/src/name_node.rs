@@ -35,7 +35,7 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use entries::{Group, LIMITS, Request};
 use grouping::Round;
 use log::Log;
-use names::number_of;
+use names::machine_at;
 use op::Running;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -102,6 +102,7 @@ struct Bugs {
     reorders_effects: bool,
     drops_effects: bool,
     fails_what_is_durable: bool,
+    goes_by_uuids: bool,
     forgets_attempts: bool,
     frees_members: bool,
     reuses_handles: bool,
@@ -162,6 +163,10 @@ pub(crate) struct NameNode {
     begun: BTreeMap<BlockId, MemoryStore>,
     /// Effects that the cluster hears of late, where that mistake is put back.
     late_effects: Vec<EntryEffects>,
+    /// Machines that are clones of others, with the DataNodes for which they speak.
+    pub(crate) clones: BTreeMap<usize, usize>,
+    /// The processes that have registered last, where claims are not compared.
+    processes: BTreeMap<String, u64>,
     /// The last stamp that a block had at the start.
     since: GenerationStamp,
     /// Where to fall: after so many commands, and how.
@@ -229,6 +234,7 @@ impl NameNode {
             reorders_effects: parts.reorders_effects(),
             drops_effects: parts.drops_effects(),
             fails_what_is_durable: parts.fails_what_is_durable(),
+            goes_by_uuids: parts.goes_by_uuids(),
         };
         let (store, cluster) = (MemoryStore::new(), Cluster::new(cluster_config()));
         let mut node = NameNode {
@@ -256,6 +262,8 @@ impl NameNode {
             unjudged: Vec::new(),
             begun: BTreeMap::new(),
             late_effects: Vec::new(),
+            clones: BTreeMap::new(),
+            processes: BTreeMap::new(),
             since: GenerationStamp(0),
             fall: None,
             version: 0,
@@ -425,7 +433,7 @@ impl NameNode {
             changed.extend(self.let_all_go());
         }
         let states = changed.into_iter().map(|node| self.cluster.node(node));
-        let states = states.map(|node| (number_of(&node.uuid), node.admin));
+        let states = states.map(|node| (machine_at(&node.address), node.admin));
         states
             .filter(|(_, state)| {
                 matches!(state, AdminState::Decommissioned | AdminState::InMaintenance)

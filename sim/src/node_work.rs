@@ -35,9 +35,9 @@ impl World<'_> {
             return;
         }
         if !self.nodes[node].is_registered {
-            let rack = self.parts.rack(self.name_node.rack_of(node), &self.nodes[node].rack);
-            let (life, intent) = (self.nodes[node].life, self.nodes[node].intent);
-            self.name_node.register(node, life, &rack, intent);
+            if !self.register(node) {
+                return;
+            }
             self.note(|| format!("dn-{node} registers"));
             self.nodes[node].is_registered = true;
             self.nodes[node].registrations += 1;
@@ -57,7 +57,10 @@ impl World<'_> {
             self.nodes[node].proved = proved.clone();
         }
         let told = Told { heartbeat, encoded, proved, ..Told::default() };
-        let (commands, lease) = self.name_node.heartbeat(caller, told, &mut *self.parts);
+        let Some((commands, lease)) = self.name_node.heartbeat(caller, told, &mut *self.parts)
+        else {
+            return self.refused_for_other(node);
+        };
         if !commands.is_empty() {
             self.send_commands(node, commands);
         }

@@ -23,7 +23,8 @@ impl World<'_> {
     }
 
     fn can_be_told_to_leave(&self, node: usize) -> bool {
-        self.name_node.up && !self.nodes[node].is_gone && self.nodes[node].intent == Intent::Serve
+        let is_serving = !self.nodes[node].is_gone && self.nodes[node].intent == Intent::Serve;
+        self.name_node.up && is_serving && self.twin(node).is_none()
     }
 
     /// A node is to leave; for a while, or until quiet time.
@@ -131,7 +132,7 @@ impl World<'_> {
     }
 
     /// One of the racks, or one more.
-    fn any_rack(&mut self) -> String {
+    pub(crate) fn any_rack(&mut self) -> String {
         let mut racks: Vec<&str> = self.nodes.iter().map(|node| node.rack.as_str()).collect();
         racks.sort_unstable();
         racks.dedup();
@@ -141,7 +142,7 @@ impl World<'_> {
     /// A node is carried to another rack, and started there.
     fn change_rack(&mut self, node: usize) -> bool {
         let rack = self.any_rack();
-        if self.nodes[node].is_gone || !self.crash_node(node) {
+        if self.nodes[node].is_gone || !self.stands(node) || !self.crash_node(node) {
             return false;
         }
         self.note(|| format!("dn-{node} is moved to {rack}"));
@@ -179,8 +180,11 @@ impl World<'_> {
     /// In quiet time some nodes stay away, if all that is there has places on the others.
     pub(crate) fn settle_operator(&mut self) {
         let widest = self.name_node.widest();
-        let mut serving = self.nodes.len();
+        let mut serving = self.node_count();
         for node in 0..self.nodes.len() {
+            if self.nodes[node].is_removed {
+                continue;
+            }
             let is_told = self.nodes[node].intent != Intent::Serve;
             let may_stay =
                 is_told && !self.nodes[node].has_kind(StorageType::Archive) && self.rng.one_in(2);

@@ -18,7 +18,7 @@ pub struct Options {
     /// Files are in contiguous groups, which is so in a part of all simulations otherwise.
     pub groups: bool,
     /// Kinds of faults that do not happen, a bit for each of [`crate::FAULT_KINDS`].
-    pub without: u8,
+    pub without: u16,
 }
 
 impl Default for Options {

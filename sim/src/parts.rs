@@ -31,6 +31,12 @@ pub trait Parts {
         false
     }
 
+    /// Whether the NameNode goes by the UUIDs of DataNodes alone: whoever calls with one gets its orders, whose process it
+    /// may be.
+    fn goes_by_uuids(&self) -> bool {
+        false
+    }
+
     /// Whether leaving nodes are let go without a look at what they hold.
     fn lets_go_at_once(&self) -> bool {
         false

@@ -23,6 +23,11 @@ use std::ops::Bound::{Excluded, Included};
 const FORMER: usize = 1000;
 
 impl World<'_> {
+    /// A replica or unit by its DataNode, whatever machine that is on.
+    fn part(&self, node: usize, unit: UnitIndex) -> Part {
+        (self.name_node.identity(node), unit)
+    }
+
     /// What a new block bears, and that no part of it has failed.
     pub(crate) fn block_allocated(
         &mut self,
@@ -50,13 +55,14 @@ impl World<'_> {
     ) {
         let is_intact = |(node, unit): &Part| {
             let own_id = if id.is_striped() { id.internal(*unit) } else { id };
-            let node = &self.nodes[*node];
-            let stored = node.replicas.get(&own_id).filter(|_| !node.is_gone);
+            let is_there = !self.nodes[*node].is_gone && self.stands(*node);
+            let stored = self.nodes[*node].replicas.get(&own_id).filter(|_| is_there);
             stored.is_some_and(|stored| {
                 stored.replica.gs() == gs && stored.damaged.is_empty() && !stored.is_torn
             })
         };
-        let exposed = parts.iter().filter(|part| !is_intact(part)).copied().collect();
+        let failed = parts.iter().filter(|part| !is_intact(part));
+        let exposed = failed.map(|(node, unit)| self.part(*node, *unit)).collect();
         let tolerance = parts.len().min(wanted).saturating_sub(needed);
         self.model.blocks.insert(id, BlockModel { tolerance, exposed, is_torn: false });
     }
@@ -93,7 +99,7 @@ impl World<'_> {
         }
         for (id, parts) in by_block {
             let new: BTreeSet<Part> =
-                parts.iter().map(|(node, own_id)| (*node, own_id.unit())).collect();
+                parts.iter().map(|(node, own_id)| self.part(*node, own_id.unit())).collect();
             let Some(block) = self.model.blocks.get_mut(&id) else { continue };
             let all: BTreeSet<Part> = block.exposed.union(&new).copied().collect();
             if all.len() <= block.tolerance {
@@ -161,13 +167,16 @@ impl World<'_> {
     /// A block has all it should have: its failures are over, but for those of nodes that have still to tell of
     /// what they lost since.
     pub(crate) fn is_whole_again(&mut self, id: BlockId, tolerance: usize) {
-        let Some(block) = self.model.blocks.get_mut(&id) else { return };
-        block.tolerance = tolerance;
         let members = self.name_node.members_of(id);
-        block.exposed.retain(|(node, unit)| {
+        let is_told_in_vain = |(node, unit): &Part| {
             let own_id = own_id(&members, id, *unit);
-            self.nodes.get(*node).is_some_and(|node| node.will_tell_in_vain(own_id))
-        });
+            let standing = self.nodes.get(self.standing_of(*node));
+            standing.is_some_and(|node| node.will_tell_in_vain(own_id))
+        };
+        let Some(block) = self.model.blocks.get(&id) else { return };
+        let exposed = block.exposed.iter().copied().filter(is_told_in_vain).collect();
+        let is_torn = block.is_torn;
+        self.model.blocks.insert(id, BlockModel { tolerance, exposed, is_torn });
     }
 
     /// Whether those replicas and units on `node` may be destroyed.
@@ -175,7 +184,7 @@ impl World<'_> {
         let mut new: BTreeMap<BlockId, BTreeSet<Part>> = BTreeMap::new();
         for own_id in parts {
             for (id, unit) in self.rests_with(own_id) {
-                new.entry(id).or_default().insert((node, unit));
+                new.entry(id).or_default().insert(self.part(node, unit));
             }
         }
         new.iter().all(|(id, parts)| {
@@ -194,7 +203,8 @@ impl World<'_> {
         let Some(facts) = self.name_node.facts_of(id) else { return true };
         let later = (Excluded((id, facts.gs)), Included((id, GenerationStamp(u64::MAX))));
         self.pipelines.range(later).all(|(_, parts)| {
-            let failed = parts.iter().filter(|part| failed.contains(part)).count();
+            let has_failed = |(node, unit): &&Part| failed.contains(&self.part(*node, *unit));
+            let failed = parts.iter().filter(has_failed).count();
             let most = parts.len().min(facts.expected_units());
             failed == 0 || failed + facts.data_units() <= most
         })
@@ -206,8 +216,9 @@ impl World<'_> {
         if bears {
             let all: Vec<_> = parts.iter().flat_map(|own_id| self.rests_with(*own_id)).collect();
             for (id, unit) in all {
+                let part = self.part(node, unit);
                 if let Some(block) = self.model.blocks.get_mut(&id) {
-                    block.exposed.insert((node, unit));
+                    block.exposed.insert(part);
                 }
             }
         }
@@ -218,8 +229,9 @@ impl World<'_> {
     /// one more.
     pub(crate) fn count_apart(&mut self, node: usize, own_id: BlockId) {
         for (id, unit) in self.rests_with(own_id) {
+            let part = self.part(node, unit);
             if let Some(block) = self.model.blocks.get_mut(&id)
-                && block.exposed.remove(&(node, unit))
+                && block.exposed.remove(&part)
             {
                 let next = block.exposed.last().map_or(0, |(last, _)| last + 1);
                 block.exposed.insert((next.max(FORMER), unit));
@@ -250,7 +262,7 @@ impl World<'_> {
         let own_id = if id.is_striped() { id.internal(unit) } else { id };
         self.rests_with(own_id).into_iter().any(|(id, unit)| {
             let block = self.model.blocks.get(&id);
-            block.is_some_and(|block| block.exposed.contains(&(node, unit)))
+            block.is_some_and(|block| block.exposed.contains(&self.part(node, unit)))
         })
     }
 }

@@ -45,6 +45,10 @@ pub(crate) enum Event {
     NodeStarts { node: usize, life: u64 },
     /// A DataNode is no longer cut off.
     NodeJoins { node: usize },
+    /// A machine is cloned.
+    Clone,
+    /// A clone is switched off.
+    CloneOff { node: usize, life: u64 },
     /// A DataNode that was to leave is to stay.
     NodeStays { node: usize },
     /// A DataNode that died on its way out will not be back.
@@ -114,13 +118,16 @@ impl Client {
 pub(crate) struct World<'a> {
     pub(crate) options: Options,
     pub(crate) rng: Rng,
-    /// When the cluster is looked at: by dice of its own, so that it changes nothing.
-    looks: Rng,
+    /// When the cluster is looked at, and machines are cloned: by dice of its own, so that it changes nothing else.
+    pub(crate) looks: Rng,
     pub(crate) now_ms: u64,
     queue: BTreeMap<(u64, u64), Event>,
     scheduled: u64,
     pub(crate) name_node: NameNode,
+    /// Machines, some of which may be clones of others.
     pub(crate) nodes: Vec<DataNode>,
+    /// The machines whose processes have registered last, of DataNodes that have several.
+    pub(crate) standing: BTreeMap<usize, usize>,
     /// How contiguous groups are made, if they are.
     pub(crate) grouping: Option<Grouping>,
     /// Blocks that readers have found at some time, and where.
@@ -170,17 +177,19 @@ impl<'a> World<'a> {
         let is_lazy = grouping.is_some() && rng.one_in(2);
         nodes.iter_mut().for_each(|node| node.is_lazy = is_lazy);
         let name_node = NameNode::format(Rng::new(rng.any()), grouping, parts);
-        let faults = Faults::new(&mut rng, &options);
+        let mut looks = Rng::new(!seed);
+        let faults = Faults::new(&mut rng, &mut looks, &options);
         let model = Model { is_lazy, ..Model::default() };
         let mut world = World {
             options,
             rng,
-            looks: Rng::new(!seed),
+            looks,
             now_ms: 1000,
             queue: BTreeMap::new(),
             scheduled: 0,
             name_node,
             nodes,
+            standing: BTreeMap::new(),
             grouping,
             located: VecDeque::new(),
             has_kinds,
@@ -228,6 +237,10 @@ impl<'a> World<'a> {
         self.after(15_000, Event::Fault);
         if self.faults.balancer {
             self.after(20_000, Event::Rebalance);
+        }
+        if self.faults.clones {
+            let delay = self.looks.range(15_000, 120_000);
+            self.after(delay, Event::Clone);
         }
         self.after(5000, Event::Check);
     }
@@ -321,11 +334,18 @@ impl<'a> World<'a> {
                 if self.nodes[node].life == life && is_off {
                     self.note(|| format!("dn-{node} starts"));
                     self.nodes[node].up = true;
+                    self.clone_started(node);
                 }
             }
             Event::NodeJoins { node } => {
                 self.note(|| format!("dn-{node} is back on the network"));
                 self.nodes[node].is_isolated = false;
+            }
+            Event::Clone => self.clone_machine(),
+            Event::CloneOff { node, life } => {
+                if self.nodes[node].life == life {
+                    self.switch_clone_off(node);
+                }
             }
             Event::NodeStays { node } => {
                 if !self.is_quiet {
@@ -458,14 +478,14 @@ impl<'a> World<'a> {
         *self.report.counts.entry(what).or_default() += 1;
     }
 
-    /// Whether a DataNode answers now.
+    /// Whether a DataNode answers now. One whose place another process has taken is found by nobody.
     pub(crate) fn answers(&self, node: usize) -> bool {
-        self.nodes.get(node).is_some_and(|node| node.answers(self.now_ms))
+        self.nodes.get(node).is_some_and(|node| node.answers(self.now_ms)) && self.stands(node)
     }
 
     /// Whether a call from a DataNode reaches the NameNode.
     pub(crate) fn reaches_name_node(&mut self, node: usize) -> bool {
-        self.name_node.up && self.answers(node) && !self.unlucky(60)
+        self.name_node.up && self.nodes[node].answers(self.now_ms) && !self.unlucky(60)
     }
 
     /// Something goes wrong that costs no more than time; never in quiet time.

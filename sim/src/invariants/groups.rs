@@ -179,7 +179,7 @@ impl World<'_> {
         let is_good = |slot: usize| {
             let (id, gs) = unit_of(&group, slot);
             let bytes = &model.units[slot];
-            let there = self.nodes.iter().filter(|node| !node.is_gone);
+            let there = self.nodes.iter().filter(|node| !node.is_gone && self.stands(node.number));
             let mut held = there.filter_map(|node| node.replicas.get(&id));
             held.any(|stored| is_whole(stored, gs) && stored.data == *bytes)
         };
@@ -291,7 +291,8 @@ impl World<'_> {
         for slot in slots(group) {
             let (id, gs) = unit_of(group, slot);
             let (mut good, mut aside) = (0, 0);
-            for node in self.nodes.iter().filter(|node| !node.is_gone) {
+            let there = |node: &&DataNode| !node.is_gone && self.stands(node.number);
+            for node in self.nodes.iter().filter(there) {
                 let Some(stored) = node.replicas.get(&id) else { continue };
                 let is_good = is_whole(stored, gs) && stored.data == model.units[slot];
                 match node.is_serving(self.now_ms) && node.answers(self.now_ms) {

@@ -48,7 +48,7 @@ impl World<'_> {
             let index = UnitIndex(unit as u8);
             let own_id = if id.is_striped() { id.internal(index) } else { id };
             let (mut good, mut known, mut aside) = (0, 0, 0);
-            for node in &self.nodes {
+            for node in self.nodes.iter().filter(|node| self.stands(node.number)) {
                 let Some(stored) = node.replicas.get(&own_id) else { continue };
                 // What a broken writer has left open under the same stamp stays until its node starts again.
                 if stored.replica.state() == ReplicaState::Rbw && stored.replica.gs() == block.gs {

@@ -1,7 +1,7 @@
 //! What clients ask: files, blocks, pipelines, leases.
 
 use super::NameNode;
-use super::names::{CallError, LocatedBlock, Named, Target, number_of, sure};
+use super::names::{CallError, LocatedBlock, Named, Target, machine_at, sure};
 use cairn_master::lease;
 use cairn_master::pipeline::{self, Additional};
 use cairn_namespace::query;
@@ -29,8 +29,8 @@ impl NameNode {
 
     pub(crate) fn target(&self, storage: StorageHandle) -> Target {
         let storage = self.cluster.storage(storage);
-        let uuid = &self.cluster.node(storage.node).uuid;
-        Target { node: number_of(uuid), storage: storage.uuid.clone() }
+        let address = &self.cluster.node(storage.node).address;
+        Target { node: machine_at(address), storage: storage.uuid.clone() }
     }
 
     /// The storage policy of the file that has the block.
@@ -91,8 +91,9 @@ impl NameNode {
         let holder = writer.inode.file()?.writer.as_ref()?.holder.clone();
         let targets: Vec<&Target> = existing.iter().flatten().collect();
         let nodes: Vec<usize> = targets.iter().map(|target| target.node).collect();
-        let (existing, excluded) = (uuids(&nodes), uuids(excluded));
-        let named: Vec<Named> = nodes.iter().map(|node| Named::of(*node)).collect();
+        let uuids = |nodes: &[usize]| nodes.iter().map(|node| self.uuid_of(*node)).collect();
+        let (existing, excluded): (Vec<String>, Vec<String>) = (uuids(&nodes), uuids(excluded));
+        let named: Vec<Named> = nodes.iter().map(|node| self.named(*node)).collect();
         let storages = targets.iter().map(|target| target.storage.as_str());
         let wanted = Additional {
             path: "",
@@ -120,9 +121,4 @@ impl NameNode {
             self.begin(|op| async move { lease::release(&op, lease.file).await });
         }
     }
-}
-
-/// The UUIDs of DataNodes.
-fn uuids(nodes: &[usize]) -> Vec<String> {
-    nodes.iter().map(|node| format!("dn-{node}")).collect()
 }

@@ -121,7 +121,7 @@ impl NameNode {
         reader: usize,
         (id, gs): (BlockId, GenerationStamp),
     ) -> Option<Option<Located>> {
-        let reader = self.cluster.node_by_uuid(&format!("dn-{reader}"))?.handle;
+        let reader = self.cluster.registered(&self.named(reader).claim()).ok()?;
         let lookup = Lookup::new(&self.store);
         let found = sure(elsewhere(&self.cluster, &lookup, (id, gs), reader, self.now()));
         Some(found.map(|Elsewhere { len, relays, group }| {

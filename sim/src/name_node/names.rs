@@ -1,7 +1,7 @@
 //! What is said by name to and by a NameNode: DataNodes, storages, blocks and refusals.
 
 use cairn_namespace::{Block, NamespaceError};
-use cairn_redundancy::NodeClaim;
+use cairn_redundancy::{NodeAddress, NodeClaim};
 use cairn_stripe::{Redundancy, UnitIndex};
 
 /// Where each DataNode listens, at an address of its own.
@@ -64,8 +64,9 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    pub(crate) fn of(node: usize) -> Named {
-        Named { uuid: format!("dn-{node}"), ip: format!("10.0.0.{node}") }
+    /// What nobody has.
+    pub(crate) fn none() -> Named {
+        Named { uuid: String::new(), ip: String::new() }
     }
 
     /// What is said of it, by others or by itself.
@@ -74,7 +75,7 @@ impl Named {
     }
 }
 
-/// The number in a DataNode's UUID.
-pub(super) fn number_of(uuid: &str) -> usize {
-    uuid.trim_start_matches("dn-").parse().unwrap_or(usize::MAX)
+/// The machine at an address.
+pub(super) fn machine_at(address: &NodeAddress) -> usize {
+    address.ip.trim_start_matches("10.0.0.").parse().unwrap_or(usize::MAX)
 }

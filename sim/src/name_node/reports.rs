@@ -23,28 +23,59 @@ fn listed(intent: Intent) -> Listed {
     Listed { intent, upgrade_domain: None }
 }
 
+/// The number of a machine's process: no other has it.
+fn process(node: usize, life: u64) -> u64 {
+    life << 8 | node as u64
+}
+
 impl NameNode {
-    /// Takes the `life`th process of a node in, of which the operator's lists say that.
-    pub(crate) fn register(&mut self, node: usize, life: u64, rack: &str, intent: Intent) {
-        let Named { uuid, ip } = Named::of(node);
+    /// The DataNode for which a machine speaks.
+    pub(crate) fn identity(&self, node: usize) -> usize {
+        self.clones.get(&node).copied().unwrap_or(node)
+    }
+
+    /// Its UUID.
+    pub(crate) fn uuid_of(&self, node: usize) -> String {
+        format!("dn-{}", self.identity(node))
+    }
+
+    /// That, and the machine's address.
+    pub(crate) fn named(&self, node: usize) -> Named {
+        Named { uuid: self.uuid_of(node), ip: format!("10.0.0.{node}") }
+    }
+
+    /// Who is taken to speak when a machine does: where claims are not compared, the one that has registered.
+    fn caller(&self, node: usize) -> Named {
+        let named = self.named(node);
+        let known = self.cluster.node_by_uuid(&named.uuid).filter(|_| self.bugs.goes_by_uuids);
+        known.map_or(named.clone(), |known| Named { ip: known.address.ip.clone(), ..named })
+    }
+
+    /// Takes the `life`th process of a machine in, of which the operator's lists say that. Says whether it is taken:
+    /// another one may have its place.
+    pub(crate) fn register(&mut self, node: usize, life: u64, rack: &str, intent: Intent) -> bool {
+        let Named { uuid, ip } = self.named(node);
+        if self.bugs.goes_by_uuids {
+            self.processes.insert(uuid.clone(), process(node, life));
+        }
         let address = NodeAddress { ip, xfer_port: XFER_PORT, ..NodeAddress::default() };
         let registration = Registration {
             uuid,
             address,
             rack: rack.to_string(),
             software_version: "3.5.0".to_string(),
-            process: Some(life),
+            process: Some(process(node, life)),
             asked: self.now(),
         };
         let taken = self.with_cluster(|cluster, lookup, now, _| {
             reports::register(cluster, lookup, registration, listed(intent), now)
         });
-        assert!(taken.is_ok(), "no two processes of dn-{node} run at a time: {taken:?}");
+        taken.is_ok()
     }
 
     /// Acts on the operator's lists.
     pub(crate) fn set_intent(&mut self, node: usize, intent: Intent) {
-        let found = self.cluster.node_by_uuid(&format!("dn-{node}"));
+        let found = self.cluster.node_by_uuid(&self.uuid_of(node));
         let Some(handle) = found.map(|node| node.handle) else { return };
         self.with_cluster(|cluster, lookup, now, _| {
             reports::list_again(cluster, lookup, handle, Some(listed(intent)), now);
@@ -53,28 +84,32 @@ impl NameNode {
 
     /// The rack that a node is known to be in.
     pub(crate) fn rack_of(&self, node: usize) -> Option<&str> {
-        self.cluster.node_by_uuid(&format!("dn-{node}")).map(|node| node.rack.as_str())
+        self.cluster.node_by_uuid(&self.uuid_of(node)).map(|node| node.rack.as_str())
     }
 
     /// What the cluster takes a node for.
     pub(crate) fn admin_state(&self, node: usize) -> Option<AdminState> {
-        self.cluster.node_by_uuid(&format!("dn-{node}")).map(|node| node.admin)
+        self.cluster.node_by_uuid(&self.uuid_of(node)).map(|node| node.admin)
     }
 
-    /// Takes a heartbeat; gives commands and the leave to send a full report.
+    /// Takes a heartbeat; gives commands and the leave to send a full report, or none to a process whose place another
+    /// has.
     pub(crate) fn heartbeat(
         &mut self,
         (node, life): (usize, u64),
         told: Told,
         parts: &mut dyn Parts,
-    ) -> (Vec<Command>, Option<u64>) {
-        let named = Named::of(node);
-        let claim = NodeClaim { process: Some(life), ..named.claim() };
+    ) -> Option<(Vec<Command>, Option<u64>)> {
+        let named = self.caller(node);
+        let number = match self.bugs.goes_by_uuids {
+            true => self.processes.get(&named.uuid).copied(),
+            false => Some(process(node, life)),
+        };
+        let claim = NodeClaim { process: number, ..named.claim() };
         let heard = self.with_cluster(|cluster, lookup, now, _| {
             reports::heartbeat(cluster, lookup, &claim, told, now)
         });
-        let Heard { answer, from, encoded, .. } =
-            heard.expect("no two processes of a node run at a time");
+        let Heard { answer, from, encoded, .. } = heard.ok()?;
         if let Some(from) = from {
             self.take_encoded(from, encoded);
         }
@@ -82,14 +117,15 @@ impl NameNode {
             Some(handle) => parts.commands(&self.cluster, handle, answer.commands),
             None => answer.commands,
         };
-        (commands, answer.report_lease)
+        Some((commands, answer.report_lease))
     }
 
     /// Begins to take a full report under its lease; reports claim no process, as those of Hadoop's DataNodes, so that one
     /// of an earlier life may come late.
     pub(crate) fn begin_report(&mut self, node: usize, lease: u64) -> Option<ReportCall> {
         let now = self.now();
-        reports::begin_report(&mut self.cluster, &Named::of(node).claim(), lease, now).ok()?.ok()
+        let named = self.caller(node);
+        reports::begin_report(&mut self.cluster, &named.claim(), lease, now).ok()?.ok()
     }
 
     /// Begins to take what is on a storage.
@@ -124,7 +160,7 @@ impl NameNode {
         storage: (&str, StorageType),
         events: &[ReplicaEvent],
     ) {
-        let named = Named::of(node);
+        let named = self.caller(node);
         let changes = self.with_cluster(|cluster, lookup, _, _| {
             reports::incremental(cluster, lookup, &named.claim(), storage, events)
         });
@@ -143,7 +179,7 @@ impl NameNode {
         if !self.up {
             return;
         }
-        let named = Named::of(target.node);
+        let named = self.named(target.node);
         // It may know nothing of the node or of the replica any more.
         _ = self.with_cluster(|cluster, lookup, _, _| {
             reports::bad(cluster, lookup, (&named.claim(), &target.storage), block)

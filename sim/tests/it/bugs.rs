@@ -269,6 +269,21 @@ impl Parts for DurableFails {
     }
 }
 
+/// Whoever calls with a DataNode's UUID is taken for it.
+#[derive(Default)]
+struct GoesByUuids;
+
+impl Parts for GoesByUuids {
+    fn goes_by_uuids(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn orders_of_another_node_with_the_same_identity_that_are_obeyed_are_found() {
+    must_find::<GoesByUuids>(89, &["the last of its index", "are left"]);
+}
+
 /// What the cluster knows is not what a start would derive.
 const DERIVED: [&str; 3] =
     ["taken for open", "the known and the real stamp", "nothing is known of that"];

@@ -39,12 +39,15 @@ fn no_seed_breaks_a_promise() {
     let counts = counts.into_inner().unwrap();
     for what in [
         "DataNodes change racks",
+        "DataNodes cloned",
         "DataNodes crash",
         "DataNodes cut off",
         "DataNodes in maintenance",
+        "DataNodes in the place of others",
         "DataNodes join",
         "DataNodes leave",
         "DataNodes let go",
+        "DataNodes refused for others",
         "DataNodes restored",
         "DataNodes return",
         "DataNodes stall",
@@ -59,6 +62,7 @@ fn no_seed_breaks_a_promise() {
         "block recoveries",
         "clients die",
         "clocks set",
+        "clones switched off",
         "copies",
         "degraded stripes read",
         "disks full",
