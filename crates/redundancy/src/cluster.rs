@@ -195,7 +195,10 @@ impl Cluster {
     /// Panics if what is known does not fit together. Looks at everything; see [`Cluster::check_some`].
     pub fn check_invariants(&self) {
         self.blocks.check_invariants(|storage| self.storage(storage).reported);
+        self.safe_mode.check_invariants();
+        self.low.check_invariants();
         self.work.check_invariants();
+        self.walks.check_invariants();
         self.nodes.check_invariants(self.config.upgrade_domain_factor.is_some());
         self.leaving.check_invariants();
         self.groups.check_invariants();

@@ -50,4 +50,15 @@ impl LowRedundancy {
         self.queues.remove(id);
         self.sharing.remove(&id);
     }
+
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        self.queues.damage();
+    }
+
+    /// Panics if what is kept does not fit together.
+    pub(crate) fn check_invariants(&self) {
+        self.queues.check_invariants();
+    }
 }

@@ -186,6 +186,12 @@ impl Nodes {
         &mut self.leases
     }
 
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        self.width.racks += 1;
+    }
+
     /// Panics if what is kept does not fit together.
     pub(crate) fn check_invariants(&self, domains_count: bool) {
         self.check_some(0, usize::MAX);

@@ -29,7 +29,6 @@ fn split(number: i64) -> (i64, u16) {
 }
 
 impl Chunk {
-    #[cfg(test)]
     fn contains(&self, low: u16) -> bool {
         match self {
             Chunk::Few(list) => list.binary_search(&low).is_ok(),
@@ -98,7 +97,6 @@ impl NumberSet {
         self.len
     }
 
-    #[cfg(test)]
     pub(crate) fn contains(&self, number: i64) -> bool {
         let (high, low) = split(number);
         self.chunks.get(&high).is_some_and(|chunk| chunk.contains(low))

@@ -516,6 +516,12 @@ impl Places {
         self.map.chunk_count()
     }
 
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        self.excess_count += 1;
+    }
+
     /// Panics if what is kept does not fit together. Looks at everything. A storage that was lost and has not reported
     /// since is told nothing.
     pub(crate) fn check_invariants(&self, has_reported: impl Fn(StorageHandle) -> bool) {

@@ -291,6 +291,42 @@ impl Queues {
         }
     }
 
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        self.lone += 1;
+    }
+
+    /// Panics if what is kept does not fit together.
+    pub(crate) fn check_invariants(&self) {
+        self.check_some(BlockId(i64::MIN), usize::MAX);
+        let mut anew = Queues::default();
+        for (id, packed) in &self.places {
+            anew.note(*id, *packed, |count| *count += 1);
+        }
+        let counts = |queues: &Queues| (queues.counts, queues.margins, queues.lone);
+        assert_eq!(counts(self), counts(&anew), "what is queued, counted");
+        let queued: usize = self.levels.iter().map(NumberSet::len).sum();
+        assert_eq!(queued, self.places.len(), "blocks at all levels");
+        assert!(self.hindered.keys().all(|id| self.places.contains_key(id)));
+        let put_aside = self.hindered.values().filter(|hindered| hindered.wake_ms.is_some());
+        assert_eq!(put_aside.count(), self.aside.len(), "blocks that were put aside");
+    }
+
+    /// The same of so many blocks from one on, by themselves. Returns the next, if there is one.
+    pub(crate) fn check_some(&self, first: BlockId, count: usize) -> Option<BlockId> {
+        let mut queued = self.places.range(first..);
+        for (id, packed) in queued.by_ref().take(count) {
+            let is_in = |sets: &[NumberSet]| sets[packed.level()].contains(number_of(*id));
+            assert!(is_in(&self.levels), "{id} is at no level");
+            let wake_ms = self.hindered.get(id).and_then(|hindered| hindered.wake_ms);
+            assert_eq!(is_in(&self.awake), wake_ms.is_none(), "{id} is aside until {wake_ms:?}");
+            let wakes = wake_ms.is_none_or(|wake_ms| self.aside.contains(&(wake_ms, *id)));
+            assert!(wakes, "nobody wakes {id}");
+        }
+        queued.next().map(|(id, _)| *id)
+    }
+
     /// Adds what is queued to the figures of the cluster. Looks at none of them: there can be millions.
     pub(crate) fn count(&self, stats: &mut ClusterStats) {
         stats.margins = self.margins.map(|[blocks, groups]| Margin { blocks, groups });

@@ -290,6 +290,17 @@ impl SafeMode {
         self.block_safe = (self.block_safe + after).saturating_sub(before);
     }
 
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        self.queues = false;
+    }
+
+    /// Panics if what is kept does not fit together.
+    pub(crate) fn check_invariants(&self) {
+        assert!(self.queues || self.is_starting(), "nothing is queued after the start");
+    }
+
     /// Complete blocks that the start waits for, and those of them reported so far.
     pub fn block_counts(&self) -> (u64, u64) {
         (self.block_total, self.block_safe)

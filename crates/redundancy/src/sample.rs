@@ -9,12 +9,13 @@ use cairn_stripe::BlockId;
 const BLOCKS_PER_OTHER: usize = 32;
 
 /// Where the next look begins: among the places of blocks, what is known of blocks besides, the blocks with work under
-/// way, the nodes.
+/// way, those that are queued, the nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     places: Option<i64>,
     sides: Option<BlockId>,
     work: Option<BlockId>,
+    queued: Option<BlockId>,
     nodes: Option<usize>,
 }
 
@@ -33,6 +34,7 @@ impl Cluster {
             places: self.blocks.check_some(from.places.unwrap_or(i64::MIN), chunks, has_reported),
             sides: self.blocks.check_some_sides(from.sides.unwrap_or(first), few),
             work: self.work.check_some(from.work.unwrap_or(first), few),
+            queued: self.low.queues().check_some(from.queued.unwrap_or(first), few),
             nodes: self.nodes.check_some(from.nodes.unwrap_or(0), few),
         }
     }
@@ -99,6 +101,38 @@ mod tests {
             let found = catch_unwind(AssertUnwindSafe(|| walk(&world.cluster)));
             assert!(found.is_err(), "{id}");
             world.cluster.blocks.mark_bad(storage, bad);
+        }
+    }
+
+    /// What is damaged, and what its check says of that.
+    type Damage = (fn(&mut Cluster), &'static str);
+
+    const DAMAGES: [Damage; 12] = [
+        (|cluster| cluster.nodes.damage(), "how wide the cluster is"),
+        (|cluster| cluster.blocks.damage(), "places that are chosen for deletion"),
+        (|cluster| cluster.safe_mode.damage(), "nothing is queued after the start"),
+        (|cluster| cluster.low.damage(), "what is queued, counted"),
+        (|cluster| cluster.work.damage(), "will never be told to bring"),
+        (|cluster| cluster.walks.damage(), "steps of walks"),
+        (|cluster| cluster.leaving.damage(), "leaves, and is followed"),
+        (|cluster| cluster.scrubs.damage(), "a walk that never began"),
+        (|cluster| cluster.groups.damage(), "groups of which replicas go"),
+        (|cluster| cluster.caching.damage(), "is to come to where it is"),
+        (|cluster| cluster.slow.damage(), "slow, and nobody says so"),
+        (|cluster| cluster.reports.damage(), "were given out"),
+    ];
+
+    #[test]
+    fn each_part_notices_that_it_is_damaged() {
+        for (damage, words) in DAMAGES {
+            let mut world = World::new(3, 1);
+            world.cluster.check_some(Sample::default(), LOOK);
+            damage(&mut world.cluster);
+            let look = || world.cluster.check_some(Sample::default(), LOOK);
+            let found = catch_unwind(AssertUnwindSafe(look)).expect_err(words);
+            let literal = || found.downcast_ref::<&str>().map(ToString::to_string);
+            let said = found.downcast_ref::<String>().cloned().or_else(literal);
+            assert!(said.as_ref().is_some_and(|said| said.contains(words)), "{words}: {said:?}");
         }
     }
 

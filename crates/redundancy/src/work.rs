@@ -239,6 +239,13 @@ impl Work {
         self.take_recovery_back(id);
     }
 
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        let to = (StorageHandle(0), UnitIndex(0));
+        self.expect(BlockId(1), vec![to], Some(NodeHandle(0)), Now::default());
+    }
+
     /// Panics if what is kept does not fit together.
     pub(crate) fn check_invariants(&self) {
         self.pending.check_invariants();

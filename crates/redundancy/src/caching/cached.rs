@@ -182,6 +182,14 @@ impl Caching {
         (coming, going)
     }
 
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        let nodes = || BTreeSet::from([NodeHandle(0)]);
+        let cached = Cached { on: nodes(), coming: nodes(), ..Cached::default() };
+        self.blocks.insert(BlockId(1), cached);
+    }
+
     /// Panics if what is kept does not fit together.
     pub(crate) fn check_invariants(&self) {
         for (id, Cached { on, coming, going, .. }) in &self.blocks {

@@ -235,6 +235,12 @@ impl Groups {
         }
     }
 
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        self.dropping.insert(BlockId(1), BlockId(2));
+    }
+
     /// Panics if what is kept does not fit together.
     pub(crate) fn check_invariants(&self) {
         assert_eq!(self.dropping.len(), self.dropped.len(), "groups of which replicas go");

@@ -369,6 +369,12 @@ impl Leaving {
         self.unplaced.remove(&id);
     }
 
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        self.since.insert(NodeHandle(0), 0);
+    }
+
     /// Panics if what is kept does not fit together.
     pub(crate) fn check_invariants(&self) {
         for node in self.since.keys() {

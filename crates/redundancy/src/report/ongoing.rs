@@ -60,6 +60,14 @@ impl Reports {
         self.ongoing.get(&storage).is_some_and(|ongoing| ongoing.newer.contains(&id))
     }
 
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        let newer = BTreeSet::new();
+        let ongoing = Ongoing { number: self.number + 1, newer };
+        self.ongoing.insert(StorageHandle(0), ongoing);
+    }
+
     /// Panics if what is kept does not fit together.
     pub(crate) fn check_invariants(&self) {
         let numbers: BTreeSet<u64> = self.ongoing.values().map(|ongoing| ongoing.number).collect();

@@ -33,6 +33,12 @@ impl Scrubs {
         self.under_way.retain(|_, work| work.worker != worker);
     }
 
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        self.after = Some(BlockId(1));
+    }
+
     /// Panics if what is kept does not fit together.
     pub(crate) fn check_invariants(&self) {
         assert!(self.waiting.len() < MAX_WAITING + STEP, "{} blocks wait", self.waiting.len());

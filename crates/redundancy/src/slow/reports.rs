@@ -137,6 +137,12 @@ impl SlowReports {
         self.disks.retain(|_, (at_ms, _)| holds(config, *at_ms, now));
     }
 
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        self.peers.insert(NodeHandle(0), BTreeMap::new());
+    }
+
     /// Panics if what is kept does not fit together.
     pub(crate) fn check_invariants(&self) {
         assert!(self.peers.values().all(|reports| !reports.is_empty()), "slow, and nobody says so");

@@ -88,4 +88,15 @@ impl Walks {
         let all = [&self.scan, &self.recheck, &self.sharing];
         self.steps > 0 && all.into_iter().any(Walk::is_under_way)
     }
+
+    /// Makes what is kept not fit together, to see that this is noticed.
+    #[cfg(test)]
+    pub(crate) fn damage(&mut self) {
+        self.steps = STEPS + 1;
+    }
+
+    /// Panics if what is kept does not fit together.
+    pub(crate) fn check_invariants(&self) {
+        assert!(self.steps <= STEPS, "{} steps of walks until the next tick", self.steps);
+    }
 }
