@@ -8,7 +8,7 @@ use cairn_namespace::query::{self, BlockInfo};
 use cairn_namespace::{BlockState, InodeId};
 use cairn_redundancy::AdminState;
 use cairn_replica::ReplicaState;
-use cairn_stripe::{BlockId, UnitIndex};
+use cairn_stripe::{BlockId, Geometry, Redundancy, UnitIndex};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -149,6 +149,7 @@ impl World<'_> {
                 let now = self.name_node.now();
                 !self.name_node.cluster.has_recoverable_places(info.block.id, &facts, now)
                     || self.sure_units(info) < facts.data_units()
+                    || self.is_torn_to_pieces(info)
             })
     }
 
@@ -167,6 +168,26 @@ impl World<'_> {
             })
         };
         (0..info.redundancy.width() as u8).filter(is_sure).count()
+    }
+
+    /// Whether a power cut has left neither a stripe nor all that the NameNode was told of a group: it is not dropped, for
+    /// an operator to decide.
+    fn is_torn_to_pieces(&self, info: &BlockInfo) -> bool {
+        let (id, len) = (info.block.id, info.block.len);
+        let Redundancy::Striped(policy) = &info.redundancy else { return false };
+        let geometry = Geometry::from(policy);
+        let is_left = |unit: &UnitIndex| {
+            let part = geometry.internal_block_len(len, *unit).min(geometry.cell_len());
+            let there = self.nodes.iter().filter(|node| !node.is_gone);
+            let mut held = there.filter_map(|node| node.replicas.get(&id.internal(*unit)));
+            part > 0
+                && held.any(|stored| {
+                    stored.replica.gs() >= info.block.gs && stored.data.len() as u64 >= part
+                })
+        };
+        let left = (0..geometry.units()).filter(|unit| is_left(&UnitIndex(*unit as u8))).count();
+        let is_torn = self.model.blocks.get(&id).is_some_and(|block| block.is_torn);
+        is_torn && len > 0 && left < geometry.data_units_with_bytes(len)
     }
 
     /// Whether something is still to be done, as far as can be seen at a glance.

@@ -91,3 +91,9 @@ fn a_seed_gives_the_same_run_again() {
     assert!(first.trace.len() > 100, "{} lines", first.trace.len());
     assert_eq!(first, run(7, options, &mut Right));
 }
+
+/// It is not dropped, and nobody can close it.
+#[test]
+fn a_group_of_which_a_power_cut_has_left_no_stripe_stays_open() {
+    assert_eq!(run(30655, Options::default(), &mut Right).violation, None);
+}
