@@ -376,7 +376,7 @@ impl NameNode {
             sure(self.retries.remember(&entry, &limits, &answer));
             // Not in force when the NameNode fell, and there all the same.
             if at >= self.logged {
-                self.done.push((entry.command, answer, Vec::new()));
+                self.done.push((entry.command, answer, self.life));
             }
             self.logged = self.logged.max(at + 1);
         }

@@ -179,6 +179,17 @@ impl World<'_> {
         self.model.blocks.insert(id, BlockModel { tolerance, exposed, is_torn });
     }
 
+    /// Blocks of a file may be wanted in fewer replicas than before: they bear what these do, since any of the others may go.
+    pub(crate) fn wants_fewer(&mut self, path: &str) {
+        for id in self.name_node.blocks_at(path) {
+            let Some(facts) = self.name_node.facts_of(id) else { continue };
+            if let Some(block) = self.model.blocks.get_mut(&id) {
+                let most = facts.expected_units().saturating_sub(facts.data_units());
+                block.tolerance = block.tolerance.min(most);
+            }
+        }
+    }
+
     /// Whether those replicas and units on `node` may be destroyed.
     pub(crate) fn bears_all(&self, node: usize, parts: impl IntoIterator<Item = BlockId>) -> bool {
         let mut new: BTreeMap<BlockId, BTreeSet<Part>> = BTreeMap::new();

@@ -424,7 +424,7 @@ impl<'a> World<'a> {
         let mut is_recovered = false;
         let replayed = std::mem::take(&mut self.name_node.replayed);
         let done = std::mem::take(&mut self.name_node.done);
-        for (at, (command, outcome, _)) in done.into_iter().enumerate() {
+        for (at, (command, outcome, life)) in done.into_iter().enumerate() {
             if let Command::CommitBlockSynchronization(done) = &command {
                 is_recovered = true;
                 self.recovered(done.block.id, done.new_gs);
@@ -444,12 +444,13 @@ impl<'a> World<'a> {
             if matches!(outcome, Outcome::Removed { more: true, .. }) {
                 self.name_node.purge();
             }
-            self.follow_groups(&command, &outcome, at < replayed);
+            self.follow_groups(&command, &outcome, life, at < replayed);
             if let Err(why) = self.model.follow(&command, &outcome) {
                 self.violate(why);
             }
             if let (Command::Concat(concat), Outcome::Done) = (&command, &outcome) {
                 self.note_joined(&concat.target);
+                self.wants_fewer(&concat.target);
             }
         }
         if is_recovered && let Err(why) = self.model.compare(&self.name_node.store) {

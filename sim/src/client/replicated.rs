@@ -2,12 +2,13 @@
 
 use super::block::{BLOCK_LEN, block_ref, writer_block};
 use super::program::{Hand, Why};
+use crate::model::Part;
 use crate::name_node::{CallError, LocatedBlock, Target};
 use crate::world::World;
 use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::{BlockRef as FileBlock, InodeId};
 use cairn_redundancy::BlockRef;
-use cairn_stripe::GenerationStamp;
+use cairn_stripe::{GenerationStamp, UnitIndex};
 use cairn_writer::pipeline::{Event, Failure, Header, Opening, Peers, Rules, Stage};
 use cairn_writer::{Block, Pipeline, PipelineError, ReplaceDataNode};
 use std::collections::VecDeque;
@@ -216,12 +217,20 @@ impl Peers for Cluster {
 
     async fn open(&mut self, opening: Opening<'_, Target>) -> Result<(), Failure<Why>> {
         let Opening { block, sent_len, stamp, stage, places } = opening;
+        if stage != Stage::Create {
+            // The others count no more from the first one on that takes it.
+            let parts: Vec<Part> =
+                places.iter().map(|target| (target.node, UnitIndex(0))).collect();
+            self.hand.tell(move |world| _ = world.pipelines.insert((block.id, stamp), parts));
+        }
         for (place, target) in places.iter().enumerate() {
             let target = target.clone();
             let open = move |world: &mut World<'_>, _| {
                 Some(world.open_place(block, sent_len, stamp, stage, &target))
             };
             if !self.hand.ask("open", open).await {
+                // Its writer takes yet another stamp, or none.
+                self.hand.tell(move |world| _ = world.pipelines.remove(&(block.id, stamp)));
                 return Err(Failure { place: Some(place), cause: Why::Failed });
             }
         }

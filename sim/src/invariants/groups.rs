@@ -23,18 +23,22 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::rc::Rc;
 
 impl World<'_> {
-    /// An entry about groups has come into force.
+    /// An entry about groups has come into force in that life of the NameNode, which may have fallen since.
     pub(crate) fn follow_groups(
         &mut self,
         command: &Command,
         outcome: &Outcome,
+        life: u64,
         is_replayed: bool,
     ) {
         match (command, outcome) {
             (Command::BeginEncode(_), Outcome::EncodeBegun { handle, .. }) => {
-                self.group_begun(*handle);
+                self.group_begun(*handle, life);
             }
-            (Command::Form(form), Outcome::Done) => self.group_formed(form.handle, is_replayed),
+            (Command::Form(form), Outcome::Done) if is_replayed => {
+                self.group_formed(form.handle, None)
+            }
+            (Command::Form(form), Outcome::Done) => self.group_formed(form.handle, Some(life)),
             (Command::Abandon(abandon), Outcome::Done) => {
                 self.model.abandoned.insert(abandon.handle);
             }
@@ -43,8 +47,8 @@ impl World<'_> {
         }
     }
 
-    fn group_begun(&mut self, handle: BlockId) {
-        if self.model.handles.insert(handle, self.name_node.life).is_some() {
+    fn group_begun(&mut self, handle: BlockId, life: u64) {
+        if self.model.handles.insert(handle, life).is_some() {
             return self.violate(format!("the handle {handle} is given out again"));
         }
         let Some(group) = self.name_node.group_of(handle) else { return };
@@ -72,9 +76,9 @@ impl World<'_> {
         self.model.groups.insert(handle, Rc::new(GroupModel { members, units: Vec::new() }));
     }
 
-    fn group_formed(&mut self, handle: BlockId, is_replayed: bool) {
+    fn group_formed(&mut self, handle: BlockId, life: Option<u64>) {
         let begun_in = self.model.handles.get(&handle).copied();
-        if !is_replayed && begun_in != Some(self.name_node.life) {
+        if life.is_some() && begun_in != life {
             return self.violate(format!("{handle} is formed, which another NameNode has begun"));
         }
         if self.model.abandoned.contains(&handle) {

@@ -196,7 +196,7 @@ impl NameNode {
                 self.core_mut().store = store;
                 self.logged += 1;
                 if let Ok(answer) = &answer {
-                    self.done.push((entry.command, answer.clone(), effects.targets.clone()));
+                    self.done.push((entry.command, answer.clone(), self.life));
                 }
             }
             if self.bugs.fails_what_is_durable && self.core_mut().rng.one_in(10) {

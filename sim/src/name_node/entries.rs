@@ -58,5 +58,5 @@ pub(crate) enum Happening {
     },
 }
 
-/// A command that came into force, with its answer and the storages that went with it.
-pub(crate) type InForce = (Command, Outcome, cairn_master::op::Targets);
+/// A command that came into force, with its answer and the life of the NameNode in which it did.
+pub(crate) type InForce = (Command, Outcome, u64);
