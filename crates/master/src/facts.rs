@@ -65,6 +65,7 @@ fn group_facts(group: &Group) -> GroupFacts {
         gs: group.gs,
         k: group.k,
         m: group.m,
+        attempt: group.is_attempt(),
         formed: group.is_formed(),
         dissolving: group.is_dissolving(),
         slots: group.members.iter().map(|member| member.as_ref().map(slot)).collect(),

@@ -70,12 +70,11 @@ fn tell(checked: Result<Wrong>, problem: &mut dyn FnMut(String)) -> Result<()> {
     }
 }
 
+/// What is called with keys and values.
+type Look<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
+
 /// Calls `look` for each record of a table, outside of its scan.
-fn each(
-    store: &dyn StoreRead,
-    table: Table,
-    look: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
-) -> Result<()> {
+fn each(store: &dyn StoreRead, table: Table, look: Look<'_>) -> Result<()> {
     let mut from = Vec::new();
     loop {
         let mut page: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();

@@ -183,7 +183,9 @@ pub struct GroupFacts {
     pub k: u8,
     /// Parities.
     pub m: u8,
-    /// Whether it protects its members; else it is being encoded.
+    /// Whether it is being encoded. One that is neither this nor formed has given its live members to another.
+    pub attempt: bool,
+    /// Whether it protects its members.
     pub formed: bool,
     /// Whether its members are to have their copies again, so that it can end.
     pub dissolving: bool,
@@ -222,7 +224,7 @@ impl GroupFacts {
             gs: self.gs,
             len: self.parity_len,
             layout: Layout::Parity { k: self.k, m: self.m, filled },
-            state: if self.formed { BlockState::Complete } else { BlockState::UnderConstruction },
+            state: if self.attempt { BlockState::UnderConstruction } else { BlockState::Complete },
             group: None,
         }
     }

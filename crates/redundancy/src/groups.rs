@@ -82,7 +82,7 @@ impl Cluster {
         targets: &[Option<StorageHandle>],
         now: Now,
     ) {
-        let group = lookup.group(handle).filter(|group| !group.formed && group.gs == gs);
+        let group = lookup.group(handle).filter(|group| group.attempt && group.gs == gs);
         let Some(group) = group else { return };
         let Some(order) = self.encode_order(lookup, &group, targets) else { return };
         let Some(encoder) = self.choose_encoder(&order) else { return };
@@ -177,7 +177,7 @@ impl Cluster {
         let attempt = self.groups.attempt(*handle).filter(|attempt| {
             attempt.gs == *gs && attempt.encoder == reporter && attempt.ended.is_none()
         });
-        let group = lookup.group(*handle).filter(|group| !group.formed && group.gs == *gs);
+        let group = lookup.group(*handle).filter(|group| group.attempt && group.gs == *gs);
         let (Some(attempt), Some(group)) = (attempt, group) else {
             return Err(NotFormed::NotOpen);
         };

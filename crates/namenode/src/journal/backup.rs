@@ -84,14 +84,7 @@ impl Namesystem {
         for table in Table::ALL {
             let (mut begins, mut done) = (true, Ok(()));
             store.scan(*table, &[], &[], &mut |key, value| {
-                let mut add = || {
-                    if begins {
-                        encoder.push(table.name().as_bytes())?;
-                    }
-                    begins = encoder.push(&record(key, value))?;
-                    Ok(())
-                };
-                done = add();
+                done = add(&mut encoder, &mut begins, *table, &record(key, value));
                 if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
             done.and_then(|()| encoder.end_frame())?;
@@ -128,4 +121,18 @@ impl Namesystem {
         encoder.end()?;
         Ok(header)
     }
+}
+
+/// Adds a record of a table; the name of that goes before the first of each frame.
+fn add(
+    encoder: &mut Encoder<'_>,
+    begins: &mut bool,
+    table: Table,
+    record: &[u8],
+) -> Result<(), Gone> {
+    if *begins {
+        encoder.push(table.name().as_bytes())?;
+    }
+    *begins = encoder.push(record)?;
+    Ok(())
 }

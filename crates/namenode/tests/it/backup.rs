@@ -279,7 +279,7 @@ async fn a_restored_name_node_deletes_nothing_until_that_is_accepted() {
     };
     let mut datanodes = Vec::new();
     for number in 0..3 {
-        datanodes.push(FakeDataNode::start(&node, number, &[new.clone()]).await);
+        datanodes.push(FakeDataNode::start(&node, number, std::slice::from_ref(&new)).await);
     }
     assert_eq!((ask(false).await.restored, deletions(&datanodes).await), (Some(true), 0));
     assert_eq!(ask(true).await.restored, Some(true));

@@ -54,6 +54,7 @@ fn begin(world: &mut World) -> usize {
         gs: GenerationStamp(2000),
         k: 3,
         m: 2,
+        attempt: true,
         formed: false,
         dissolving: false,
         slots: (0..3).map(slot).collect(),
@@ -97,7 +98,7 @@ fn can_form(world: &World, encoder: usize) -> Result<(), NotFormed> {
 /// The group is formed, whatever is there.
 fn form(world: &mut World) {
     let group = world.blocks.3.get_mut(&HANDLE).unwrap();
-    (group.formed, group.parity_len) = (true, PARITY_LEN);
+    (group.attempt, group.formed, group.parity_len) = (false, true, PARITY_LEN);
     for slot in [3, 4] {
         world.blocks.1.insert((HANDLE, UnitIndex(slot)), PARITY_CRC);
     }
@@ -174,6 +175,20 @@ fn settled() -> World {
 fn die(world: &mut World, node: usize) {
     let handle = world.handle(node);
     world.cluster.node_died(&world.blocks, handle);
+}
+
+#[test]
+fn parities_of_a_group_whose_members_another_has_are_whole_until_it_ends() {
+    let mut world = world();
+    begin(&mut world);
+    let state = |world: &World| world.blocks.3[&HANDLE].facts().state;
+    assert_eq!(state(&world), BlockState::UnderConstruction);
+    form(&mut world);
+    assert_eq!(state(&world), BlockState::Complete);
+    // Another one is formed with its live members.
+    world.blocks.3.get_mut(&HANDLE).unwrap().formed = false;
+    assert_eq!(state(&world), BlockState::Complete);
+    world.cluster.check_derived(&world.blocks, GenerationStamp(0));
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn settled_on(racks: &[usize]) -> World {
         gs: GenerationStamp(2000),
         k: 3,
         m: 2,
+        attempt: false,
         formed: true,
         dissolving: false,
         slots: (0..3).map(slot).collect(),
