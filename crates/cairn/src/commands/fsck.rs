@@ -2,7 +2,7 @@
 //!
 //! The NameNode makes the text; see its module `fsck`. Source: Hadoop 3.5.0 `DFSck`.
 
-use super::pages;
+use super::pages::{self, encoded};
 use crate::{Settings, config};
 use anyhow::{Result, bail};
 use cairn_client::FileSystem;
@@ -131,19 +131,6 @@ impl Request {
     fn path(&self) -> &str {
         self.path.as_deref().unwrap_or("/")
     }
-}
-
-/// As Java's `URLEncoder` does it.
-fn encoded(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b' ' => out.push('+'),
-            _ if byte.is_ascii_alphanumeric() || b"*-._".contains(&byte) => out.push(byte.into()),
-            _ => _ = write!(out, "%{byte:02X}"),
-        }
-    }
-    out
 }
 
 /// What `DFSck` makes of the last line.

@@ -5,7 +5,7 @@ use crate::output;
 use anyhow::{Context, Result, bail};
 use cairn_client::FileSystem;
 use socket2::TcpKeepalive;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -67,6 +67,19 @@ async fn ask(address: &str, target: &str) -> Result<TcpStream> {
     let head = format!("GET {target} HTTP/1.0\r\nHost: {address}\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;
     Ok(stream)
+}
+
+/// A value of a query, as Java's `URLEncoder` makes it.
+pub fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b' ' => out.push('+'),
+            _ if byte.is_ascii_alphanumeric() || b"*-._".contains(&byte) => out.push(byte.into()),
+            _ => _ = write!(out, "%{byte:02X}"),
+        }
+    }
+    out
 }
 
 /// A NameNode may be silent for as long as it finds nothing to say, but its host has to be there.

@@ -1,6 +1,6 @@
 //! `cairn namenode backup` and `restore`: the namespace kept elsewhere, and made anew of that.
 
-use crate::commands::pages::{self, Refused};
+use crate::commands::pages::{self, Refused, encoded};
 use crate::output::{self, size};
 use crate::{Settings, config, time};
 use anyhow::{Context, Result, bail};
@@ -114,7 +114,7 @@ impl Source<'_> {
         let after =
             |header: &Header| format!("&after={}&timeline={}", header.last, header.timeline);
         let after = before.map(after).unwrap_or_default();
-        let target = format!("/backup?user.name={}{after}", self.user);
+        let target = format!("/backup?user.name={}{after}", encoded(self.user));
         let mut body = pages::bytes(self.address, &target).await?;
         let mut file = tokio::fs::File::create(part).await?;
         let (bar, mut piece) = (output::byte_bar(0, "backup"), vec![0; 1 << 20]);
