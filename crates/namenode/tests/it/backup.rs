@@ -164,7 +164,15 @@ async fn backups_that_are_cut_damaged_or_missing_restore_nothing() {
         assert!(Namesystem::open(to.path(), options()).is_err());
         fs::write(&path, bytes).unwrap();
     }
-    fs::remove_file(folder.path().join(first.file_name())).unwrap();
+    // One that says nothing of itself is named where it is missed, and nowhere else.
+    let path = folder.path().join(first.file_name());
+    fs::write(&path, b"?").unwrap();
+    let to = tempfile::tempdir().unwrap();
+    let error = restore(folder.path(), to.path(), Until::End, CACHE_LEN).unwrap_err();
+    assert!(matches!(error, RestoreError::File(FileError::Unknown { .. })), "{error}");
+    let to = tempfile::tempdir().unwrap();
+    restore(folder.path(), to.path(), Until::Entry(whole.last), CACHE_LEN).unwrap();
+    fs::remove_file(path).unwrap();
     let to = tempfile::tempdir().unwrap();
     let error = restore(folder.path(), to.path(), Until::End, CACHE_LEN).unwrap_err();
     assert!(matches!(error, RestoreError::Gap { from, .. } if from == first.first), "{error}");
@@ -223,7 +231,7 @@ async fn what_was_undone_does_not_come_back_with_what_followed() {
     let next = keep(&namesystem, folder.path(), None);
     namesystem.submit(mkdir(8)).await.unwrap();
     keep(&namesystem, folder.path(), Some(&next));
-    assert_eq!(list(folder.path()).unwrap().len(), 4);
+    assert_eq!(list(folder.path()).unwrap().0.len(), 4);
     let to = tempfile::tempdir().unwrap();
     restore(folder.path(), to.path(), Until::End, CACHE_LEN).unwrap();
     assert_eq!(names(&open(to.path())), ["0000", "0007", "0008"]);

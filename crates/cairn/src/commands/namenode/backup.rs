@@ -36,7 +36,9 @@ impl Backup {
         let fs = FileSystem::connect(config::client::read(&conf)?).await?;
         let address = pages::of_namenode(&fs, &config::client::namenodes(&conf)?).await?;
         fs::create_dir_all(&self.to)?;
-        let before = restore::list(&self.to)?.pop().map(|found| found.header);
+        let (mut backups, damaged) = restore::list(&self.to)?;
+        damaged.iter().for_each(|error| crate::complain!("{error}"));
+        let before = backups.pop().map(|found| found.header);
         let from = Source { address: &address, user: &fs.config().user };
         let mut is_full = self.full || before.is_none();
         let mut kept = Vec::new();

@@ -74,8 +74,10 @@ fn tell(dir: &Path, folder: &Folder, json: bool) -> ExitCode {
 }
 
 fn check_backups(folder: &Path, json: bool) -> Result<ExitCode> {
-    let (mut rows, mut problems) = (Vec::new(), Vec::new());
-    for found in restore::list(folder)? {
+    let (backups, damaged) = restore::list(folder)?;
+    let mut problems: Vec<String> = damaged.iter().map(ToString::to_string).collect();
+    let mut rows = Vec::new();
+    for found in backups {
         let checked = BackupFile::open(&found.path).and_then(BackupFile::check);
         let header = &found.header;
         let what = match header.kind {

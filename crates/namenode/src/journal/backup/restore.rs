@@ -113,20 +113,22 @@ pub struct Found {
     pub header: Header,
 }
 
-/// The backups in a folder, in the order in which they were made. What is no backup, or was not received whole, has another
-/// name.
-pub fn list(folder: &Path) -> Result<Vec<Found>, RestoreError> {
+/// The backups in a folder, in the order in which they were made, and why others say nothing of themselves. What is no
+/// backup, or was not received whole, has another name.
+pub fn list(folder: &Path) -> Result<(Vec<Found>, Vec<FileError>), RestoreError> {
     let io = |source| RestoreError::Io { path: folder.to_owned(), source };
-    let mut found = Vec::new();
+    let (mut found, mut damaged) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(io)? {
         let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).map_err(io)?;
         if name.to_str().is_some_and(is_name) {
-            let header = BackupFile::open(&path)?.header;
-            found.push(Found { path, header });
+            match BackupFile::open(&path) {
+                Ok(BackupFile { header, .. }) => found.push(Found { path, header }),
+                Err(error) => damaged.push(error),
+            }
         }
     }
     found.sort_by_key(|found| (found.header.made_ms, found.header.last));
-    Ok(found)
+    Ok((found, damaged))
 }
 
 /// What was done.
@@ -141,15 +143,31 @@ pub struct Done {
 }
 
 /// Makes a namespace in `dir`, which must be empty or missing, of the backups in `folder`. `cache_len` is that of the
-/// store, in bytes. Blocks.
+/// store, in bytes. Where backups are missing, one that is damaged is named instead. Blocks.
 pub fn restore(
     folder: &Path,
     dir: &Path,
     until: Until,
     cache_len: usize,
 ) -> Result<Done, RestoreError> {
+    let (backups, damaged) = list(folder)?;
+    restore_of(&backups, folder, dir, until, cache_len).map_err(|error| {
+        use RestoreError::{Gap, NoSnapshot, TooNew};
+        match (damaged.into_iter().next(), error) {
+            (Some(damaged), Gap { .. } | NoSnapshot { .. } | TooNew { .. }) => damaged.into(),
+            (_, error) => error,
+        }
+    })
+}
+
+fn restore_of(
+    backups: &[Found],
+    folder: &Path,
+    dir: &Path,
+    until: Until,
+    cache_len: usize,
+) -> Result<Done, RestoreError> {
     let io = |source| RestoreError::Io { path: dir.to_owned(), source };
-    let backups = list(folder)?;
     let is_before = |header: &Header| match until {
         Until::End => true,
         Until::Time(ms) => header.made_ms <= ms,
@@ -160,7 +178,7 @@ pub fn restore(
         .rfind(|found| found.header.kind == Kind::Snapshot && is_before(&found.header))
         .ok_or_else(|| RestoreError::NoSnapshot { path: folder.to_owned() })?;
     let Header { last, identity, made_ms, .. } = snapshot.header.clone();
-    let (changes, gap) = chain(&backups, &snapshot.header)?;
+    let (changes, gap) = chain(backups, &snapshot.header)?;
     fs::create_dir_all(dir).map_err(io)?;
     if fs::read_dir(dir).map_err(io)?.next().is_some() {
         return Err(RestoreError::NotEmpty { path: dir.to_owned() });
