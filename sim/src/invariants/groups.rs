@@ -285,6 +285,17 @@ impl World<'_> {
         self.model.told.insert((node, named.id), (registration, until_ms));
     }
 
+    /// A node has told of deletions: those that it was told are over, and a copy that comes later is another one.
+    pub(crate) fn deletions_told(
+        &mut self,
+        node: usize,
+        deleted: impl IntoIterator<Item = BlockId>,
+    ) {
+        for id in deleted {
+            self.model.told.remove(&(node, id));
+        }
+    }
+
     /// What a formed group lacks to be whole, in truth. With `in_service`, nodes in
     /// service have all of it; without, one in maintenance counts too.
     pub(super) fn group_lacks(&self, group: &Group, in_service: bool) -> Option<String> {

@@ -49,6 +49,7 @@ impl World<'_> {
             let kind = self.nodes[node].kind_of(storage);
             if told && self.name_node.up {
                 self.name_node.incremental_report(node, (storage, kind), &events);
+                self.deletions_told(node, deleted(&events));
             }
             if comes_again {
                 let storage = (storage.to_string(), kind);
@@ -104,10 +105,17 @@ impl World<'_> {
             }
             LateReport::Events { node, storage, events } => {
                 self.name_node.incremental_report(node, (&storage.0, storage.1), &events);
+                self.deletions_told(node, deleted(&events));
             }
             LateReport::Bad { holder, block } => self.tell_bad(&holder, block),
         }
     }
+}
+
+/// The replicas that are told to be deleted.
+fn deleted(events: &[ReplicaEvent]) -> Vec<BlockId> {
+    let deleted = events.iter().filter(|event| event.kind == ReplicaEventKind::Deleted);
+    deleted.map(|event| event.block.id).collect()
 }
 
 /// An event as it arrives.

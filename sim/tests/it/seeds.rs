@@ -92,6 +92,13 @@ fn a_seed_gives_the_same_run_again() {
     assert_eq!(first, run(7, options, &mut Right));
 }
 
+/// A copy that comes after the deletion was told is another one.
+#[test]
+fn a_member_that_returns_to_where_it_was_deleted_is_on_its_way_out_no_more() {
+    let options = Options { groups: true, ..Options::default() };
+    assert_eq!(run(281, options, &mut Right).violation, None);
+}
+
 /// It is not dropped, and nobody can close it.
 #[test]
 fn a_group_of_which_a_power_cut_has_left_no_stripe_stays_open() {
