@@ -99,6 +99,12 @@ fn a_member_that_returns_to_where_it_was_deleted_is_on_its_way_out_no_more() {
     assert_eq!(run(281, options, &mut Right).violation, None);
 }
 
+/// One of two open replicas is torn, and the other one's node was let go before anybody could know.
+#[test]
+fn an_open_replica_is_not_torn_while_the_node_of_the_other_may_be_let_go() {
+    assert_eq!(run(1538, Options::default(), &mut Right).violation, None);
+}
+
 /// It is not dropped, and nobody can close it.
 #[test]
 fn a_group_of_which_a_power_cut_has_left_no_stripe_stays_open() {

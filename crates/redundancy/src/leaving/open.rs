@@ -38,7 +38,8 @@ impl Cluster {
     /// The leaving nodes that must stay for an open block or group, each with the id of what it has of it.
     ///
     /// The others must have as much as a finalized block could be read from. A replica whose node has been down since
-    /// it was written may have lost the end of what was acknowledged, so it stands for no other.
+    /// it was written may have lost the end of what was acknowledged, so it stands for no other; nor does one whose node
+    /// has registered and not told yet what it has.
     pub(super) fn open_of(
         &self,
         lookup: &dyn BlockLookup,
@@ -63,7 +64,8 @@ impl Cluster {
         };
         let is_sure = |expected: &&Expected| {
             let state = expected.reported.map(|reported| reported.state);
-            state != Some(ReplicaState::WaitingToBeRecovered)
+            self.storage(expected.storage).reported
+                && state != Some(ReplicaState::WaitingToBeRecovered)
         };
         let staying: BTreeSet<(u8, u32)> = staying
             .into_iter()

@@ -239,6 +239,23 @@ fn corrupt_and_open_blocks_say_so() {
     play.until(0, AdminState::Decommissioned);
 }
 
+/// Its power may have failed, with the end of what was acknowledged.
+#[test]
+fn what_is_open_on_a_node_that_has_started_and_told_nothing_stands_for_no_other() {
+    let mut play = Play::new(4, 1);
+    let open = replicated(2, 100, BlockState::UnderConstruction);
+    play.store(block(1), open, &[0, 1]);
+    play.world.register(registration(1, 0));
+    play.decommission(0);
+    play.steps(30);
+    assert_eq!(play.admin(0), AdminState::DecommissionInProgress);
+    assert_eq!(play.told(0).unwrap().open, 1);
+    let state = ReplicaState::BeingWritten;
+    let block = play.world.good(block(1), 0);
+    play.world.full_report(1, &[ReportedReplica { block, state, crc32c: None }]);
+    play.until(0, AdminState::Decommissioned);
+}
+
 #[test]
 fn maintenance_needs_little_and_ends_by_itself() {
     let mut play = wide(3);
