@@ -189,6 +189,12 @@ impl DataNode {
         true
     }
 
+    /// What it has read before was not ordered by the NameNode that it registers with.
+    pub(crate) fn begin_registration(&mut self) {
+        (self.is_registered, self.registrations) = (true, self.registrations + 1);
+        self.proved.clear();
+    }
+
     /// Has no replicas any more that were bad when its disks were read last: they have been told of.
     pub(crate) fn drop_damaged(&mut self) {
         self.replicas.retain(|_, stored| stored.damaged.is_empty());

@@ -39,8 +39,7 @@ impl World<'_> {
                 return;
             }
             self.note(|| format!("dn-{node} registers"));
-            self.nodes[node].is_registered = true;
-            self.nodes[node].registrations += 1;
+            self.nodes[node].begin_registration();
             self.nodes[node].next_report_ms = self.now_ms;
         }
         if self.nodes[node].is_lazy && self.rng.one_in(10) {

@@ -177,7 +177,9 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
     let failed_work = node.failed_work.take();
     let scrubbed = node.scrubs.results.take();
     let encoded = node.encoded.take();
-    let proved = node.proved.take();
+    let registration = node.dataset.given().registration;
+    let proved = node.proved.take().into_iter().filter(|(of, _)| *of == registration);
+    let proved = proved.map(|(_, proved)| proved).collect();
     let slow_peers = node.peers.due_report();
     let tells_slow = slow_peers.is_some();
     let slow_disks = tells_slow.then(|| node.compare_disks());
@@ -212,7 +214,8 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
             node.failed_work.put_back(request.failed_work);
             node.scrubs.results.put_back(request.scrubbed);
             node.encoded.put_back(request.encoded);
-            node.proved.put_back(request.proved);
+            let proved = request.proved.into_iter().map(|proved| (registration, proved));
+            node.proved.put_back(proved.collect());
         }
     }
     answer

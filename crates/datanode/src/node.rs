@@ -116,8 +116,8 @@ pub(crate) struct Node {
     pub(crate) encoded: Untold<EncodedGroupProto>,
     /// Blocks that clients are not served any more.
     pub(crate) retired: Retired,
-    /// Replicas that were proven, likewise.
-    pub(crate) proved: Untold<ProvedReplicaProto>,
+    /// Replicas that were proven, likewise, each with the registration whose order that was.
+    pub(crate) proved: Untold<(u64, ProvedReplicaProto)>,
     /// Blocks that are not here and were asked for.
     pub(crate) virtuals: Virtuals,
     /// Settings that can change.

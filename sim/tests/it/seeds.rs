@@ -105,6 +105,12 @@ fn an_open_replica_is_not_torn_while_the_node_of_the_other_may_be_let_go() {
     assert_eq!(run(1538, Options::default(), &mut Right).violation, None);
 }
 
+/// What a DataNode has read before it registered was not ordered by the NameNode that it registers with.
+#[test]
+fn a_replica_that_was_read_before_its_node_registered_is_not_proven() {
+    assert_eq!(run(31944, Options::default(), &mut Right).violation, None);
+}
+
 /// It is not dropped, and nobody can close it.
 #[test]
 fn a_group_of_which_a_power_cut_has_left_no_stripe_stays_open() {

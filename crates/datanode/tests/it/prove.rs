@@ -3,7 +3,7 @@
 use crate::cluster::*;
 use crate::groups::{GS, read_marked};
 use cairn_codec::crc::crc32c;
-use cairn_wire::proto::datanode::{ProveOrderProto, ProvedReplicaProto};
+use cairn_wire::proto::datanode::{DatanodeCommandProtoType, ProveOrderProto, ProvedReplicaProto};
 use cairn_wire::proto::hdfs::{BlockProto, OpReadBlockProto};
 
 fn storage(cluster: &Cluster) -> String {
@@ -46,6 +46,28 @@ async fn a_replica_is_summed_as_its_disk_has_it() {
     bad[1_000_000] ^= 1;
     std::fs::write(cluster.dir(0).join(file), &bad).unwrap();
     assert_eq!(prove(&cluster, 5, len, &at).await.crc32c, None);
+}
+
+/// A NameNode that has started since has ordered nothing of it, and would take it for an answer to what it orders now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_ordered_before_a_registration_is_not_told_after_it() {
+    let cluster = Cluster::start(1).await;
+    let data = bytes(70_000);
+    write_block(&cluster, &[0], 5, GS, &data).await;
+    let (len, at, uuid) = (data.len() as u64, storage(&cluster), cluster.uuid(0));
+    {
+        let mut record = cluster.name_node.record.lock().unwrap();
+        let order = ProveOrderProto { block: block(5, GS, len), storage_uuid: at.clone() };
+        record.proves.insert(uuid.clone(), vec![order]);
+        record.commands.insert(uuid, vec![command(DatanodeCommandProtoType::RegisterCommand)]);
+        (record.registered, record.heartbeats) = (0, 0);
+    }
+    cluster.wait("a registration", |record| record.registered == 1).await;
+    cluster.name_node.record.lock().unwrap().heartbeats = 0;
+    cluster.wait("heartbeats", |record| record.heartbeats > 10).await;
+    let told = std::mem::take(&mut cluster.name_node.record.lock().unwrap().proved);
+    assert!(told.is_empty(), "{told:?}");
+    assert_eq!(prove(&cluster, 5, len, &at).await.crc32c, Some(crc32c(0, &data)));
 }
 
 async fn as_client(cluster: &Cluster, len: u64) -> Result<Vec<u8>, String> {

@@ -9,14 +9,16 @@ use cairn_codec::crc::ChecksumKind;
 use cairn_wire::proto::datanode::{ProveOrderProto, ProvedReplicaProto};
 use std::sync::Arc;
 
-/// Reads replicas in the background, a few at a time. The NameNode is told of each with a heartbeat.
+/// Reads replicas in the background, a few at a time. The NameNode is told of each with a heartbeat, unless this DataNode
+/// has registered since: what was read before answers no order that is given after.
 pub(crate) fn start_proves(node: &Arc<Node>, orders: Vec<ProveOrderProto>) {
+    let registration = node.dataset.given().registration;
     for order in orders {
-        node.tasks.spawn(run(node.clone(), order));
+        node.tasks.spawn(run(node.clone(), registration, order));
     }
 }
 
-async fn run(node: Arc<Node>, order: ProveOrderProto) {
+async fn run(node: Arc<Node>, registration: u64, order: ProveOrderProto) {
     let block = messages::block(&order.block);
     let Some(_permit) = node.reconstructions.permit(false).await else { return };
     let crc32c = match read(&node, &block, &order.storage_uuid).await {
@@ -26,11 +28,12 @@ async fn run(node: Arc<Node>, order: ProveOrderProto) {
             None
         }
     };
-    node.proved.add(ProvedReplicaProto {
+    let proved = ProvedReplicaProto {
         block: messages::local_block(block.id, block.gs, block.len),
         storage_uuid: order.storage_uuid,
         crc32c,
-    });
+    };
+    node.proved.add((registration, proved));
 }
 
 /// CRC32C of the replica on that storage.
