@@ -345,6 +345,32 @@ fn a_panic_that_is_passed_over_would_be_noticed() {
     assert!(!passes_over_a_panic("let told = told.into_inner();"));
 }
 
+/// Servers let others go first by `disk_work::step_aside`: who yields by tokio's own means waits with a worker that hangs.
+#[test]
+fn servers_step_aside_where_they_can_be_taken_over() {
+    let (mut found, mut count) = (Vec::new(), 0);
+    let servers = ["datanode", "namenode", "net"];
+    let mut folders: Vec<PathBuf> =
+        servers.iter().map(|name| root().join("crates").join(name).join("src")).collect();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder can be listed") {
+            let path = entry.expect("a folder can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a source can be read");
+            let own = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(&text);
+            count += usize::from(own.contains("step_aside()"));
+            if own.contains("yield_now().await") && !path.ends_with("tests.rs") {
+                found.push(path);
+            }
+        }
+    }
+    assert!(count > 5, "is the reader of this test broken?");
+    assert!(found.is_empty(), "these yield by tokio's own means: {found:?}");
+}
+
 /// The parts of the cluster: what its fields are of that are no plain values, with the files they are in.
 fn parts_of_the_cluster() -> BTreeMap<String, String> {
     /// Settings, and a time.

@@ -1,6 +1,7 @@
 //! What operators change: safe mode, deletions during an upgrade, settings of the cluster, which DataNodes may serve.
 
 use cairn_master::reports;
+use cairn_net::disk_work::step_aside;
 use cairn_redundancy::{AdminIntent, Config, NodeAddress};
 
 use crate::hosts::{Hosts, own};
@@ -93,7 +94,7 @@ impl NameNode {
                 let listed = hosts.is_included(&address).then(|| hosts.listed(&address));
                 reports::list_again(cluster, lookup, handle, listed, now);
             });
-            tokio::task::yield_now().await;
+            step_aside().await;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 //!
 //! What that takes, and in which order, is in `cairn_master::contiguous`.
 
+use cairn_net::disk_work::step_aside;
 use std::sync::Arc;
 
 use cairn_master::OpError;
@@ -76,7 +77,7 @@ impl NameNode {
                 self.group_work.counted(counts, now);
                 break;
             }
-            tokio::task::yield_now().await;
+            step_aside().await;
         }
         Ok(())
     }

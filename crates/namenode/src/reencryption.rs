@@ -6,6 +6,7 @@
 //!
 //! Source: Hadoop 3.5.0 `ReencryptionHandler`, `ReencryptionUpdater`.
 
+use cairn_net::disk_work::step_aside;
 use std::sync::Arc;
 
 use cairn_kms::KmsError;
@@ -73,7 +74,7 @@ async fn carry_on(
     loop {
         while found.len() < limit && !walk.is_done() {
             node.ns.read(|store| walk.step(store, version, &mut found))?;
-            tokio::task::yield_now().await;
+            step_aside().await;
         }
         let batch: Vec<_> = found.drain(..found.len().min(limit)).collect();
         let is_last = walk.is_done() && found.is_empty();

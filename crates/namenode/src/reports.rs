@@ -1,5 +1,6 @@
 //! What DataNodes tell, taken step by step: others get the cluster in between.
 
+use cairn_net::disk_work::step_aside;
 use std::fmt::Debug;
 
 use cairn_master::Lookup;
@@ -168,7 +169,7 @@ impl NameNode {
                 })?;
                 self.act_on(changes).await?;
                 // Others get the lock in between.
-                tokio::task::yield_now().await;
+                step_aside().await;
             }
         }
         self.cluster().end_report_call(call, is_last).map_err(NotTaken::NoLease)

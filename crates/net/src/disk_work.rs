@@ -8,15 +8,23 @@
 //!   something to do, after which the worker that did it watches them. While somebody waits that long, others hand their
 //!   tasks over before they work.
 //!
-//! What is left: a task that one which hangs has woken just before may wait with it. Who wakes tasks that others rely on
-//! yields before it works on a disk.
+//! Tasks that wait for their turn on a worker that hangs wait with it, but for those that others may take over. Who waits
+//! there alone:
+//! - One that the task which hangs has woken just before. Who wakes tasks that others rely on steps aside before it works
+//!   on a disk ([`step_aside`]).
+//! - One that has yielded by tokio's own means, or that tokio has made yield after much work. Servers' tasks run by
+//!   [`movable`].
 
 use std::cell::OnceCell;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::task::Poll;
 use std::thread::Thread;
 use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::coop::has_budget_remaining;
 
 /// How often it is looked who has been at work since the last time.
 const TICK: Duration = Duration::from_millis(200);
@@ -42,6 +50,34 @@ pub fn may_wait<T>(work: impl FnOnce() -> T) -> T {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
         _ => work(),
     }
+}
+
+/// Lets other tasks go first, where another worker may take this one over. `tokio::task::yield_now` keeps it with its
+/// worker until that has nothing else to do.
+pub async fn step_aside() {
+    let mut is_again = false;
+    poll_fn(|context| match std::mem::replace(&mut is_again, true) {
+        true => Poll::Ready(()),
+        false => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// Does `work` so that another worker may take it over when tokio makes it yield, which it does after much work without a
+/// wait.
+pub async fn movable<T>(work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        let state = work.as_mut().poll(context);
+        if state.is_pending() && !has_budget_remaining() {
+            context.waker().wake_by_ref();
+        }
+        state
+    })
+    .await
 }
 
 thread_local! {
@@ -193,6 +229,9 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
+    /// Who is at work is counted for the whole process: one test at a time.
+    static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
     /// Something that answers nothing until its other end is dropped.
     fn hung_disk() -> (std::sync::mpsc::Sender<()>, Arc<Mutex<Receiver<()>>>) {
         let (release, hang) = channel();
@@ -207,6 +246,7 @@ mod tests {
     /// Twice as many tasks as there are workers hang; others go on.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn work_that_hangs_leaves_workers_to_others() {
+        let _alone = ALONE.lock().await;
         let (release, disk) = hung_disk();
         let hung: Vec<_> = (0..8).map(|_| tokio::spawn(hang(disk.clone()))).collect();
         for _ in 0..20 {
@@ -221,9 +261,50 @@ mod tests {
         }
     }
 
+    /// A task begins one that hangs on its worker, then yields: it goes on.
+    async fn goes_on_beside_one_that_hangs<F>(yields: fn() -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (release, disk) = hung_disk();
+        let task = tokio::spawn(async move {
+            let hung = tokio::spawn(hang(disk));
+            yields().await;
+            assert!(!hung.is_finished());
+            drop(release);
+            hung.await.unwrap();
+        });
+        tokio::time::timeout(PATIENCE, task).await.unwrap().unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_steps_aside_is_not_held_up_by_one_that_hangs() {
+        let _alone = ALONE.lock().await;
+        for _ in 0..20 {
+            goes_on_beside_one_that_hangs(step_aside).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_had_much_to_do_is_not_held_up_by_one_that_hangs() {
+        let _alone = ALONE.lock().await;
+        for _ in 0..20 {
+            goes_on_beside_one_that_hangs(|| {
+                movable(async {
+                    // More than tokio lets a task do at a time.
+                    for _ in 0..300 {
+                        tokio::task::consume_budget().await;
+                    }
+                })
+            })
+            .await;
+        }
+    }
+
     /// The worker that watches the sockets comes to hang while all others sleep: who talks over sockets goes on.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn sockets_are_watched_while_a_worker_hangs() {
+        let _alone = ALONE.lock().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         for _ in 0..20 {

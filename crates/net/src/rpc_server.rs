@@ -27,6 +27,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::descriptors;
+use crate::disk_work::movable;
 use memory::RequestMemory;
 
 pub use call::{Call, CallerContext, Name, UserInfo, respond};
@@ -111,12 +112,12 @@ fn start<S: Service>(
         return;
     }
     let shared = shared.clone();
-    connections.spawn(async move {
+    connections.spawn(movable(async move {
         match connection::serve(stream, peer, shared).await {
             Ok(()) => debug!(%peer, "RPC connection ended"),
             Err(error) => warn!(%peer, %error, "closed RPC connection"),
         }
-    });
+    }));
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::volume::latency::DiskWork;
 use crate::volume::room_ahead::RoomAhead;
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
+use cairn_net::disk_work::step_aside;
 use cairn_replica::{ChunkTail, CrcFold, Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::{HEADER_LEN, MetaHeader};
@@ -396,7 +397,7 @@ impl ReplicaWriter {
                 Finalizing::Done(done) => {
                     // Whom `then` has woken goes first on this thread: the NameNode hears of a replica before its
                     // writer does, who asks the NameNode next.
-                    tokio::task::yield_now().await;
+                    step_aside().await;
                     done
                 }
                 Finalizing::Elsewhere(work) => joined(work.await),

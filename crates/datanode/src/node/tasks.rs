@@ -1,5 +1,6 @@
 //! The tasks of a DataNode, and what is counted while it is done.
 
+use cairn_net::disk_work::movable;
 use cairn_net::held::held;
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -36,7 +37,7 @@ impl Tasks {
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(tasks) = self.lock().as_mut() {
             while tasks.try_join_next().is_some() {}
-            tasks.spawn(task);
+            tasks.spawn(movable(task));
         }
     }
 

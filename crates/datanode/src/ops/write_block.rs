@@ -21,6 +21,7 @@ use crate::messages;
 use crate::node::Node;
 use crate::peers::{Kind, Measured};
 use acknowledge::Acknowledger;
+use cairn_net::disk_work::step_aside;
 use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::{GenerationStamp, StorageType};
 use cairn_wire::proto::hdfs::{
@@ -156,7 +157,7 @@ async fn serve_request(
             let done = node.dataset.recover_close(&request.block, gs, len).await?;
             node.metrics.written_by_clients.blocks.add(1);
             node.report_received(&done, None);
-            tokio::task::yield_now().await;
+            step_aside().await;
             None
         }
         false => {
@@ -209,7 +210,7 @@ async fn open(node: &Arc<Node>, request: &Request) -> Result<ReplicaWriter> {
     let (id, gs) = writer.block();
     node.reports.receiving(id, gs, writer.len(), writer.storage_id());
     // Who tells the NameNode goes first on this thread, which may come to wait for a disk.
-    tokio::task::yield_now().await;
+    step_aside().await;
     Ok(writer)
 }
 

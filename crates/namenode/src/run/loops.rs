@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use cairn_namespace::Outcome;
 use cairn_namespace::ops::delete::Purge;
+use cairn_net::disk_work::step_aside;
 use cairn_net::lasting;
 use cairn_redundancy::Sample;
 use tokio::sync::watch;
@@ -87,7 +88,7 @@ async fn walk_on(node: Arc<NameNode>) -> bool {
 async fn take_steps<F: Future<Output = bool>>(most: Duration, mut step: impl FnMut() -> F) {
     let begun = Instant::now();
     while step().await && begun.elapsed() < most {
-        tokio::task::yield_now().await;
+        step_aside().await;
     }
 }
 

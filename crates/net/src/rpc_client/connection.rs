@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::debug;
 
 use super::options::RpcClientOptions;
+use crate::disk_work::movable;
 use crate::frame::{FrameError, FrameReader};
 
 /// Requests that wait to be written, at most; further callers wait.
@@ -89,7 +90,7 @@ impl Connection {
             client_id,
             options: options.clone(),
         };
-        tokio::spawn(task.run());
+        tokio::spawn(movable(task.run()));
         Ok(Connection { requests })
     }
 

@@ -33,6 +33,7 @@ use super::memory::{SHORT, Share};
 use super::metrics::{Begun, OTHER_ROW, RpcMetrics, Watch};
 use super::respond::{Outbox, Responder, ended, write_answers};
 use super::service::{Service, Shared, State};
+use crate::disk_work::{movable, step_aside};
 use crate::frame::{FrameError, FrameReader};
 
 /// Methods that a connection knows by their bytes: clients call few in turn.
@@ -190,7 +191,7 @@ impl<S: Service> Connection<S> {
         loop {
             if in_turn == CALLS_IN_TURN {
                 in_turn = 0;
-                tokio::task::yield_now().await;
+                step_aside().await;
                 self.watch.waited();
             }
             if self.outbox.has_room().await {
@@ -501,13 +502,13 @@ impl<S: Service> Connection<S> {
             Err(_) => return Ok(()),
         }
         let mut stopped = self.shared.stopped.clone();
-        tokio::spawn(async move {
+        tokio::spawn(movable(async move {
             tokio::select! {
                 result = call => responder.answer(result),
                 // Fails once the server's future is gone.
                 _ = stopped.wait_for(|_| false) => {}
             }
-        });
+        }));
         Ok(())
     }
 

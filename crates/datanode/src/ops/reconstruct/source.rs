@@ -14,6 +14,7 @@ use crate::ops::send::Range as ChunkRange;
 use crate::peers::{Kind, Measured};
 use bytes::{Buf, Bytes};
 use cairn_codec::crc;
+use cairn_net::disk_work::movable;
 use cairn_net::transfer_stream::TransferStream;
 use cairn_replica::UnitSum;
 use cairn_stripe::UnitIndex;
@@ -118,7 +119,7 @@ pub(super) fn start(
         is_urgent: wanted.is_urgent,
         buffers,
     };
-    tasks.spawn(async move {
+    tasks.spawn(movable(async move {
         while let Some(Ask { step, range }) = asks.recv().await {
             let result = reader.read(range).await;
             let is_over = result.is_err();
@@ -126,7 +127,7 @@ pub(super) fn start(
                 return;
             }
         }
-    });
+    }));
     sender
 }
 

@@ -9,6 +9,7 @@ use crate::dataset::{Block, Checksum, ReplicaWriter, WriteKind};
 use crate::error::{DataNodeError, Result, transfer_error};
 use crate::messages;
 use crate::node::Node;
+use cairn_net::disk_work::movable;
 use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::GenerationStamp;
 use cairn_wire::proto::common::TokenProto;
@@ -54,7 +55,7 @@ pub(super) fn start(
 ) -> mpsc::Sender<Order> {
     let (sender, orders) = mpsc::channel(MAX_WAITING);
     let node = node.clone();
-    tasks.spawn(async move { (at, write(&node, &to, orders).await) });
+    tasks.spawn(movable(async move { (at, write(&node, &to, orders).await) }));
     sender
 }
 

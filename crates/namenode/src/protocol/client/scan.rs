@@ -5,6 +5,7 @@ use cairn_namespace::query::{self, BlockInfo};
 use cairn_namespace::snapshot::paths::path_or_kept;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{InodeId, NamespaceError};
+use cairn_net::disk_work::step_aside;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::queue::Priority;
 use cairn_stripe::BlockId;
@@ -155,7 +156,7 @@ pub async fn list_corrupt_file_blocks(node: &NameNode, call: &Call) -> Answer {
         files.push(path);
         Ok(files.len() < node.config.corrupt_files_page)
     })? {
-        tokio::task::yield_now().await;
+        step_aside().await;
     }
     let corrupt = pb::CorruptFileBlocksProto { files, cookie: seen.to_string() };
     answer(&pb::ListCorruptFileBlocksResponseProto { corrupt })
