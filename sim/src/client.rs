@@ -121,6 +121,9 @@ impl World<'_> {
         if self.grouping.is_some() && self.rng.one_in(25) {
             return self.begin_snapshot(at);
         }
+        if self.options.is_contended && self.rng.one_in(3) {
+            return self.recover_lease(at);
+        }
         let closed: Vec<(InodeId, String)> = self
             .model
             .files

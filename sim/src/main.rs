@@ -37,6 +37,9 @@ struct Arguments {
     /// Files are in contiguous groups in all simulations.
     #[arg(long)]
     groups: bool,
+    /// The NameNode's log is slow at each write, and clients often want files closed that others write.
+    #[arg(long)]
+    contended: bool,
     /// Kinds of faults that do not happen, separated by commas.
     #[arg(long, value_delimiter = ',', value_parser = FAULT_KINDS)]
     without: Vec<String>,
@@ -65,6 +68,7 @@ impl Arguments {
             faults: self.faults.unwrap_or(default.faults),
             clients: self.clients.unwrap_or(default.clients),
             groups: self.groups,
+            is_contended: self.contended,
             without: self.without_bits(),
             busy_ms: self.busy.map_or(default.busy_ms, |seconds| seconds * 1000),
             ..default
@@ -126,8 +130,9 @@ fn many(arguments: &Arguments) -> ExitCode {
     let failed = failed.into_inner().unwrap_or_default();
     for (seed, why) in &failed {
         let groups = if arguments.groups { " --groups" } else { "" };
+        let contended = if arguments.contended { " --contended" } else { "" };
         println!(
-            "seed {seed}: {why}\n  replay: cargo run -p cairn-sim -- --seed {seed}{groups} --trace"
+            "seed {seed}: {why}\n  replay: cargo run -p cairn-sim -- --seed {seed}{groups}{contended} --trace"
         );
     }
     println!("{} seeds, {} failed", arguments.seeds, failed.len());
@@ -146,6 +151,9 @@ fn shorten(seed: u64, options: Options) -> ExitCode {
         format!("cargo run -p cairn-sim -- --seed {seed} --trace --busy {}", best.busy_ms / 1000);
     if best.groups {
         command += " --groups";
+    }
+    if best.is_contended {
+        command += " --contended";
     }
     if best.faults != u32::MAX {
         command += &format!(" --faults {}", best.faults);

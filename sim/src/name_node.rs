@@ -12,6 +12,7 @@ mod names;
 mod op;
 mod reports;
 
+use crate::options::Options;
 use crate::parts::Parts;
 use crate::rng::Rng;
 use cairn_master::contiguous::rounds::{Rounds, Unjudged};
@@ -101,6 +102,7 @@ struct Bugs {
     lets_go_at_once: bool,
     reorders_effects: bool,
     drops_effects: bool,
+    ignores_guards: bool,
     fails_what_is_durable: bool,
     goes_by_uuids: bool,
     forgets_attempts: bool,
@@ -133,6 +135,8 @@ pub(crate) struct NameNode {
     /// Lent to the operation that is polled.
     core: Option<Box<Core>>,
     log: Log,
+    /// Its disk is slow at each write, not at some.
+    is_contended: bool,
     /// The namespace with what was applied and is not in force yet.
     ahead: MemoryStore,
     retries: Retries,
@@ -221,7 +225,12 @@ fn settings(grouping: Option<Grouping>) -> Settings {
 }
 
 impl NameNode {
-    pub(crate) fn format(rng: Rng, grouping: Option<Grouping>, parts: &dyn Parts) -> NameNode {
+    pub(crate) fn format(
+        rng: Rng,
+        grouping: Option<Grouping>,
+        options: &Options,
+        parts: &dyn Parts,
+    ) -> NameNode {
         let bugs = Bugs {
             compares_crcs: parts.compares_crcs(),
             forgets_attempts: parts.forgets_attempts(),
@@ -233,6 +242,7 @@ impl NameNode {
             lets_go_at_once: parts.lets_go_at_once(),
             reorders_effects: parts.reorders_effects(),
             drops_effects: parts.drops_effects(),
+            ignores_guards: parts.ignores_guards(),
             fails_what_is_durable: parts.fails_what_is_durable(),
             goes_by_uuids: parts.goes_by_uuids(),
         };
@@ -242,6 +252,7 @@ impl NameNode {
             life: 0,
             core: Some(Box::new(Core { now_ms: 0, skew_ms: 0, store, cluster, rng })),
             log: Log::default(),
+            is_contended: options.is_contended,
             ahead: MemoryStore::new(),
             retries: Retries::default(),
             groups: Groups::new(LIMITS, 0, 0),

@@ -17,6 +17,9 @@ pub struct Options {
     pub clients: usize,
     /// Files are in contiguous groups, which is so in a part of all simulations otherwise.
     pub groups: bool,
+    /// Much comes between a look and the command that rests on it: the log is slow at each write, not at some, and clients
+    /// often want files closed that others write.
+    pub is_contended: bool,
     /// Kinds of faults that do not happen, a bit for each of [`crate::FAULT_KINDS`].
     pub without: u16,
 }
@@ -30,6 +33,7 @@ impl Default for Options {
             faults: u32::MAX,
             clients: usize::MAX,
             groups: false,
+            is_contended: false,
             without: 0,
         }
     }

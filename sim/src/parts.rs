@@ -26,6 +26,11 @@ pub trait Parts {
         false
     }
 
+    /// Whether commands are applied though what they rest on has changed since it was looked at.
+    fn ignores_guards(&self) -> bool {
+        false
+    }
+
     /// Whether callers of some commands that are durable are told that they have failed, and the cluster hears of nothing.
     fn fails_what_is_durable(&self) -> bool {
         false

@@ -176,7 +176,7 @@ impl<'a> World<'a> {
         let grouping = grouping(&mut rng, &options, node_count);
         let is_lazy = grouping.is_some() && rng.one_in(2);
         nodes.iter_mut().for_each(|node| node.is_lazy = is_lazy);
-        let name_node = NameNode::format(Rng::new(rng.any()), grouping, parts);
+        let name_node = NameNode::format(Rng::new(rng.any()), grouping, &options, parts);
         let mut looks = Rng::new(!seed);
         let faults = Faults::new(&mut rng, &mut looks, &options);
         let model = Model { is_lazy, ..Model::default() };

@@ -112,7 +112,7 @@ impl NameNode {
         let Submission { command, caller, call, guard, targets } = submission;
         let entry = Entry { now_ms: self.core().now().wall_ms, caller, call, command };
         let known = sure(self.retries.find(&entry));
-        let has_moved = !sure(guard.holds(&self.ahead));
+        let has_moved = !self.bugs.ignores_guards && !sure(guard.holds(&self.ahead));
         let mut done = Done {
             operation,
             answer: Err(OpError::Moved),
@@ -239,8 +239,9 @@ impl NameNode {
 
     /// What a step of the log or of its groups takes, in ms.
     fn delay(&mut self, most: u64) -> u64 {
+        let is_slow = self.is_contended;
         let rng = &mut self.core_mut().rng;
-        if rng.one_in(50) { rng.range(10, 400) } else { rng.range(0, most) }
+        if rng.one_in(50) | is_slow { rng.range(10, 400) } else { rng.range(0, most) }
     }
 }
 

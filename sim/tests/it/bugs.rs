@@ -5,7 +5,7 @@
 
 use cairn_redundancy::{BlockRef, Cluster, Command, NodeHandle};
 use cairn_replica::recovery::{Agreement, Aim, Answer, Order, RecoveryError};
-use cairn_sim::{Options, Parts, run};
+use cairn_sim::{Options, Parts, Right, run};
 use cairn_stripe::UnitIndex;
 use std::collections::BTreeMap;
 
@@ -282,6 +282,28 @@ impl Parts for GoesByUuids {
 #[test]
 fn orders_of_another_node_with_the_same_identity_that_are_obeyed_are_found() {
     must_find::<GoesByUuids>(89, &["the last of its index", "are left"]);
+}
+
+/// Commands are applied though what they rest on has changed.
+#[derive(Default)]
+struct NoGuards;
+
+impl Parts for NoGuards {
+    fn ignores_guards(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn commands_that_rest_on_what_has_changed_are_found() {
+    let options = Options { is_contended: true, ..Options::default() };
+    let why = |seed, parts: &mut dyn Parts| run(seed, options, parts).violation;
+    // Nothing else is wrong with that seed.
+    let is_found = |seed: &u64| {
+        why(*seed, &mut NoGuards).is_some_and(|why| why.contains("acknowledged"))
+            && why(*seed, &mut Right).is_none()
+    };
+    (0..3 * (4 + 10)).find(is_found).expect("no seed has found the bug");
 }
 
 /// What the cluster knows is not what a start would derive.
