@@ -20,6 +20,7 @@ use cairn_redundancy::{BlockRef, Standing};
 use cairn_replica::{Checksum, ReplicaState};
 use cairn_stripe::group::Part;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 impl World<'_> {
@@ -334,14 +335,10 @@ impl World<'_> {
     /// What is there of a formed group that it does not need, on nodes in service. While others on their way out, or out
     /// of service, have something of it, nothing of it goes.
     pub(super) fn surplus_of(&self, group: &Group) -> Option<String> {
-        let in_service = |node: &&DataNode| node.is_serving(self.now_ms) && !node.is_gone;
-        let mut leaving = self.nodes.iter().filter(|node| !node.is_gone && !in_service(node));
-        let has_any = |node: &DataNode| {
-            slots(group).any(|slot| node.replicas.contains_key(&unit_of(group, slot).0))
-        };
-        if leaving.any(has_any) {
+        if self.has_units_aside(group) {
             return None;
         }
+        let in_service = |node: &&DataNode| node.is_serving(self.now_ms) && !node.is_gone;
         for slot in slots(group) {
             let (id, _) = unit_of(group, slot);
             let holders = self.nodes.iter().filter(in_service);
@@ -351,6 +348,52 @@ impl World<'_> {
             }
         }
         None
+    }
+
+    /// Whether nodes on their way out, or out of service, have something of a group.
+    fn has_units_aside(&self, group: &Group) -> bool {
+        let mut aside =
+            self.nodes.iter().filter(|node| !node.is_gone && !node.is_serving(self.now_ms));
+        aside.any(|node| {
+            slots(group).any(|slot| node.replicas.contains_key(&unit_of(group, slot).0))
+        })
+    }
+
+    /// What is wrong with where a formed group is that has each unit once: units share a node, or more are on a rack than
+    /// may be lost, though there is room for them elsewhere.
+    pub(super) fn is_crowded(&self, group: &Group) -> Option<String> {
+        if self.has_units_aside(group) {
+            return None;
+        }
+        let units: Vec<BlockId> = slots(group).map(|slot| unit_of(group, slot).0).collect();
+        let mut room: BTreeMap<&str, usize> = BTreeMap::new();
+        let able: Vec<BTreeSet<usize>> =
+            units.iter().map(|id| self.takers(*id).map(|node| node.number).collect()).collect();
+        // A member may be of a storage policy that fewer nodes have the disks for.
+        for node in self.nodes.iter().filter(|node| able.iter().all(|of| of.contains(&node.number)))
+        {
+            *room.entry(&node.rack).or_default() += 1;
+        }
+        if room.values().sum::<usize>() < units.len() {
+            return None;
+        }
+        let fits =
+            |most: &usize| room.values().map(|nodes| nodes.min(most)).sum::<usize>() >= units.len();
+        let least = (1..=units.len()).find(fits).unwrap_or(units.len());
+        let most = least.max(usize::from(group.m));
+        let mut used: BTreeMap<&str, usize> = BTreeMap::new();
+        for node in self.nodes.iter().filter(|node| node.is_serving(self.now_ms) && !node.is_gone) {
+            let held = units.iter().filter(|id| node.replicas.contains_key(id)).count();
+            if held > 1 {
+                let handle = group.handle;
+                return Some(format!("{held} units of {handle} share dn-{}", node.number));
+            }
+            *used.entry(&node.rack).or_default() += held;
+        }
+        let crowded = used.iter().find(|(_, held)| **held > most);
+        crowded.map(|(rack, held)| {
+            format!("{held} units of {} are on {rack}, at most {most} should be", group.handle)
+        })
     }
 
     /// Units of a group that nodes of such a standing other than one have, or have lost by a fault, of how many.

@@ -90,13 +90,8 @@ impl World<'_> {
     fn is_misplaced(&self, info: &BlockInfo) -> Option<String> {
         let id = info.block.id;
         let facts = self.name_node.facts_of(id).filter(|facts| facts.group.is_none())?;
-        let policy = self.name_node.storage_policy(id);
-        let can_take = |node: &&DataNode| {
-            let serves = node.is_serving(self.now_ms) && node.answers(self.now_ms);
-            serves && policy.creation.iter().any(|kind| node.has_kind(*kind))
-        };
-        let racks: BTreeSet<&str> =
-            self.nodes.iter().filter(can_take).map(|node| node.rack.as_str()).collect();
+        let takers: Vec<&DataNode> = self.takers(id).collect();
+        let racks: BTreeSet<&str> = takers.iter().map(|node| node.rack.as_str()).collect();
         let holders = self.nodes.iter().filter(|node| {
             let holds = |(of, stored): (&BlockId, &Stored)| {
                 stored.replica.state() == ReplicaState::Finalized && facts.has_bytes(of.unit())
@@ -111,11 +106,19 @@ impl World<'_> {
         if used.len() < most.min(racks.len()) {
             return Some(format!("{id} is on the racks {used:?} of {racks:?}"));
         }
-        let takers = self.nodes.iter().filter(can_take).count();
-        if holders.len() < tally.live && takers >= facts.expected_units() {
+        if holders.len() < tally.live && takers.len() >= facts.expected_units() {
             return Some(format!("{id} has {} units on {} nodes", tally.live, holders.len()));
         }
         None
+    }
+
+    /// Nodes that can take something of a block or group.
+    pub(super) fn takers(&self, id: BlockId) -> impl Iterator<Item = &DataNode> {
+        let policy = self.name_node.storage_policy(id);
+        self.nodes.iter().filter(move |node| {
+            let serves = node.is_serving(self.now_ms) && node.answers(self.now_ms);
+            serves && policy.creation.iter().any(|kind| node.has_kind(*kind))
+        })
     }
 
     /// A leaving node that has not been let go.
@@ -239,7 +242,8 @@ impl World<'_> {
             if !group.is_formed() {
                 return Some(format!("{} is {:?}", group.handle, group.state));
             }
-            if let Some(why) = self.group_lacks(group, false).or_else(|| self.surplus_of(group)) {
+            let why = self.group_lacks(group, false).or_else(|| self.surplus_of(group));
+            if let Some(why) = why.or_else(|| self.is_crowded(group)) {
                 return Some(why);
             }
         }

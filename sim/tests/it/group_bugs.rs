@@ -4,7 +4,7 @@ use crate::bugs::must_find_with;
 use cairn_codec::{Codec, CodecKind};
 use cairn_redundancy::{BlockRef, Cluster, Command, NodeHandle};
 use cairn_replica::group::{Encoder, Unbelieved};
-use cairn_sim::{Options, Parts};
+use cairn_sim::{Options, Parts, run};
 use cairn_stripe::BlockId;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -230,4 +230,24 @@ impl Parts for MembersUnsynced {
 #[test]
 fn members_that_were_not_synced_when_they_were_proven_are_found() {
     must_find::<MembersUnsynced>(0, &["no other replica is proven"]);
+}
+
+/// All DataNodes are taken to be in one rack.
+#[derive(Default)]
+struct OneRack;
+
+impl Parts for OneRack {
+    fn rack(&self, _: Option<&str>, _: &str) -> String {
+        "/rack0".to_string()
+    }
+}
+
+#[test]
+fn groups_that_are_placed_without_regard_to_racks_are_found() {
+    let options = Options { groups: true, ..Options::default() };
+    let is_found = |seed: &u64| {
+        let why = run(*seed, options, &mut OneRack).violation;
+        why.is_some_and(|why| why.contains("units of") && why.contains("at most"))
+    };
+    (0..3 * (8 + 10)).find(is_found).expect("no seed has found the bug");
 }
