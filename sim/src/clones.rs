@@ -109,6 +109,7 @@ impl World<'_> {
             let held = self.held(before).into_iter().chain(self.held(node));
             let held: Vec<_> = held.collect();
             self.fail_for(node, &lost);
+            self.note_torn(node, &lost);
             self.standing.insert(identity, node);
             held.into_iter().for_each(|id| self.touch(id));
         }

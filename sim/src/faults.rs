@@ -80,7 +80,7 @@ impl World<'_> {
         true
     }
 
-    fn note_torn(&mut self, node: usize, lost: &[BlockId]) {
+    pub(crate) fn note_torn(&mut self, node: usize, lost: &[BlockId]) {
         for id in lost {
             if let Some(stored) = self.nodes[node].replicas.get_mut(id) {
                 stored.is_torn = true;

@@ -99,6 +99,13 @@ fn a_member_that_returns_to_where_it_was_deleted_is_on_its_way_out_no_more() {
     assert_eq!(run(281, options, &mut Right).violation, None);
 }
 
+/// The NameNode counts on what it had of the machine before, until the clone tells what it has.
+#[test]
+fn a_clone_with_a_torn_replica_counts_for_no_other_bytes_before_it_has_told() {
+    let options = Options { groups: true, ..Options::default() };
+    assert_eq!(run(149, options, &mut Right).violation, None);
+}
+
 /// One of two open replicas is torn, and the other one's node was let go before anybody could know.
 #[test]
 fn an_open_replica_is_not_torn_while_the_node_of_the_other_may_be_let_go() {
