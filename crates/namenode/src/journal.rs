@@ -3,7 +3,8 @@
 //! `submit` hands an entry to the writer's first thread ([`writer`]), which takes all that wait as one group
 //! and applies them to the store's layer in memory, unseen. Its second thread appends those that changed something
 //! to the log ([`log`], [`frame`]), syncs, shows them, answers. So readers see only what is durable, and one sync
-//! serves many callers. A start replays what had not come to the store's file.
+//! serves many callers. An entry has what it has done ([`record`]); a start writes that where it had not come to the
+//! store's file ([`replay`]).
 //!
 //! [`check`] looks for damage in what nobody reads.
 //!
@@ -23,6 +24,8 @@ pub mod offline;
 mod options;
 mod outcomes;
 mod recent;
+mod record;
+mod replay;
 mod restored;
 mod rollback;
 mod segment;
@@ -46,19 +49,18 @@ use crate::last_inputs::LastInputs;
 use crate::store::Store;
 use cairn_master::op::Targets;
 use cairn_namespace::command::Caller;
-use cairn_namespace::events::EventBatch;
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::snapshot::ConfigureSnapshots;
 use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
 use cairn_namespace::store::StoreError;
-use cairn_namespace::{Applied, CallId, Command, Entry, Guard, Outcome, Retries, settings};
+use cairn_namespace::{CallId, Command, Entry, Guard, Outcome, Retries};
 use cairn_net::held::held;
 use cairn_net::storage_dir;
 use input::{Input, Request, Work};
 use listeners::Listeners;
 use log::Log;
-use outcomes::{save, unread};
 use recent::Recent;
+use replay::replay;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -462,69 +464,6 @@ fn put_settings_in_force(
                 return Err(StoreError::Backend(reason).into());
             }
         }
-    }
-    Ok(())
-}
-
-/// Entries that one transaction of a replay holds.
-const REPLAY_BATCH: usize = 1000;
-
-fn replay(
-    dir: &Path,
-    identity: &Identity,
-    store: &Store,
-    recent: &Recent,
-) -> Result<(Log, Retries), OpenError> {
-    // Who has watched is told from here on, also if nothing has happened.
-    if recent.is_wanted() {
-        recent.add(store.applied() + 1, store.applied(), Vec::new());
-    }
-    let mut pending: Vec<(u64, Entry)> = Vec::new();
-    let mut retries = Retries::load(&store.snapshot()).map_err(unread)?;
-    let log = Log::open(dir, identity.namespace_id, store.applied(), &mut |sequence, bytes| {
-        let entry =
-            Entry::from_bytes(bytes).map_err(|source| OpenError::Entry { sequence, source })?;
-        pending.push((sequence, entry));
-        if pending.len() >= REPLAY_BATCH {
-            apply_again(store, &mut retries, recent, &mut pending)?;
-        }
-        Ok::<(), OpenError>(())
-    })?;
-    apply_again(store, &mut retries, recent, &mut pending)?;
-    save(&mut retries, &mut store.begin(store.group() + 1))?;
-    recent.save(store.applied());
-    store.write_out()?;
-    Ok((log, retries))
-}
-
-fn apply_again(
-    store: &Store,
-    retries: &mut Retries,
-    recent: &Recent,
-    pending: &mut Vec<(u64, Entry)>,
-) -> Result<(), OpenError> {
-    let (Some(&(first, _)), Some(&(last, _))) = (pending.first(), pending.last()) else {
-        return Ok(());
-    };
-    let mut batches = Vec::new();
-    let group = store.group() + 1;
-    let mut batch = store.begin(group);
-    for (sequence, entry) in pending.drain(..) {
-        let failed = |source| OpenError::Replay { sequence, source };
-        // What it has done to blocks DataNodes tell.
-        let Applied { answer, changes, .. } =
-            cairn_namespace::evaluate(&batch, &entry).map_err(failed)?;
-        if recent.is_wanted() {
-            let events = writer::happened(&batch, &changes, &entry, &answer)?;
-            batches.extend((!events.is_empty()).then_some(EventBatch { sequence, events }));
-        }
-        changes.write_to(&mut batch)?;
-        let settings = settings::get(&batch).map_err(failed)?;
-        retries.remember(&entry, &settings, &answer).map_err(failed)?;
-    }
-    store.commit(group, last);
-    if recent.is_wanted() {
-        recent.add(first, last, batches);
     }
     Ok(())
 }

@@ -45,6 +45,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, RwLock};
+pub(crate) use tables::Position;
 use tables::{applied_in, backend, former_outcomes, open_tables, write_file};
 use unwritten::Unwritten;
 use view::{Aside, FileState, View};
@@ -124,7 +125,7 @@ impl Store {
         let empty = empty.map_err(backend)?;
         let view = View {
             group: 0,
-            applied: applied_in(&database)?,
+            position: applied_in(&database)?,
             recent: Arc::default(),
             aside: None,
             file: Arc::new(FileState {
@@ -164,12 +165,13 @@ impl Store {
         Batch { view: self.view(), group }
     }
 
-    /// Shows the changes of a group, and of those before it, to readers; `applied` is its last entry. They are in
-    /// memory only.
-    pub fn commit(&self, group: u64, applied: u64) {
+    /// Shows the changes of a group, and of those before it, to readers; `position` is that of its last entry. They are
+    /// in memory only.
+    pub fn commit(&self, group: u64, position: impl Into<Position>) {
+        let position = position.into();
         self.update(|view| View {
             group,
-            applied,
+            position,
             recent: view.recent.clone(),
             aside: view.aside.clone(),
             file: view.file.clone(),
@@ -188,7 +190,12 @@ impl Store {
 
     /// Sequence number of the last entry in the store; 0 before the first.
     pub fn applied(&self) -> u64 {
-        self.view().applied
+        self.position().sequence
+    }
+
+    /// The last entry in the store, and the checksum of what all have changed.
+    pub fn position(&self) -> Position {
+        self.view().position
     }
 
     /// Records that wait to be set aside for the file.
@@ -229,7 +236,7 @@ impl Store {
         self.update(|view| {
             let (mut recent, mut aside) = (view.recent.clone(), view.aside.clone());
             if aside.is_none() {
-                aside = Some(Aside { layer: recent, applied: view.applied });
+                aside = Some(Aside { layer: recent, position: view.position });
                 let fresh = Layer::default();
                 fresh.inherit_gaps(&view.recent);
                 recent = Arc::new(fresh);
@@ -241,10 +248,10 @@ impl Store {
     /// Brings the file up to date with what was set aside, durably. Groups may go on meanwhile.
     pub fn write_aside(&self) -> Result<Option<Spent>, StoreError> {
         let view = self.view();
-        let Some(Aside { layer, applied }) = &view.aside else { return Ok(None) };
+        let Some(Aside { layer, position }) = &view.aside else { return Ok(None) };
         let database = held(&self.database);
         let database = database.as_ref().ok_or_else(|| backend("the store is closed"))?;
-        write_file(database, Some(*applied), layer)?;
+        write_file(database, Some(*position), layer)?;
         let number = view.file.number + 1;
         view.file.records.advance(number, layer);
         view.file.listings.advance(number, layer);
@@ -380,7 +387,12 @@ pub(crate) struct Moment {
 impl Snapshot {
     /// Sequence number of the last entry that it shows.
     pub(crate) fn applied(&self) -> u64 {
-        self.0.applied
+        self.0.position.sequence
+    }
+
+    /// The checksum of all changes up to there, if it is known.
+    pub(crate) fn chain(&self) -> Option<u32> {
+        self.0.position.chain
     }
 
     /// What it shows, to be compared with later ones.

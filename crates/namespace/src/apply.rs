@@ -5,6 +5,7 @@
 
 use crate::command::Entry;
 use crate::effects::{self, Effect};
+use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::ops::Context;
 use crate::settings;
@@ -24,6 +25,18 @@ pub struct Applied {
     /// [remember](crate::Retries::remember).
     pub changes: Changes,
 }
+
+/// What an entry has done, as the log has it beside the entry: whoever reads it there writes, and decides nothing. What has
+/// become of blocks follows from the records before and after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// What its caller was told.
+    pub answer: Outcome,
+    /// What was written.
+    pub changes: Changes,
+}
+
+encode_struct!(Done { answer, changes });
 
 /// Applies `entry` and writes its changes. An error leaves `store` as it was, except for
 /// [`crate::NamespaceError::Store`], after which the transaction must be dropped.

@@ -48,7 +48,7 @@ pub mod usage;
 pub mod waiting;
 mod xattr;
 
-pub use apply::{Applied, apply, evaluate};
+pub use apply::{Applied, Done, apply, evaluate};
 pub use block::{Block, BlockRef, BlockState, Membership};
 pub use caller::Caller;
 pub use command::{CallId, Command, Entry};

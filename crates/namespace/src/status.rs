@@ -27,18 +27,21 @@ pub struct FileStatus {
 
 /// Beside the number of a storage policy in the outcome of a call: a file's encryption follows.
 const ENCRYPTED: u8 = 1 << 7;
+/// The same: it is in an encryption zone and has no key.
+const INSIDE: u8 = 1 << 6;
 
 // Only files that were just opened are kept, for their retries: nothing is snapshottable there.
 impl Encode for FileStatus {
     fn encode(&self, out: &mut Encoder) {
         self.inode.encode(out);
         self.policy.encode(out);
-        match self.encryption.file() {
-            None => self.storage_policy.encode(out),
-            Some(file) => {
+        match (&self.encryption, self.encryption.file()) {
+            (_, Some(file)) => {
                 (self.storage_policy | ENCRYPTED).encode(out);
                 file.encode(out);
             }
+            (Encryption::Inside, None) => (self.storage_policy | INSIDE).encode(out),
+            (_, None) => self.storage_policy.encode(out),
         }
     }
 }
@@ -47,11 +50,13 @@ impl Decode for FileStatus {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let (inode, policy) = (Arc::new(Decode::decode(input)?), Decode::decode(input)?);
         let last = u8::decode(input)?;
-        let encryption = match last & ENCRYPTED {
+        let encryption = match last & (ENCRYPTED | INSIDE) {
             0 => Encryption::None,
-            _ => Encryption::File(Box::new(Decode::decode(input)?)),
+            INSIDE => Encryption::Inside,
+            ENCRYPTED => Encryption::File(Box::new(Decode::decode(input)?)),
+            _ => return Err(DecodeError::Invalid { what: "encryption", value: last.into() }),
         };
-        let storage_policy = last & !ENCRYPTED;
+        let storage_policy = last & !(ENCRYPTED | INSIDE);
         Ok(FileStatus { inode, policy, storage_policy, snapshottable: false, encryption })
     }
 }

@@ -4,6 +4,7 @@
 //! more. [`memory`] is the one for tests; the NameNode has one on disk. [`conformance`] is the suite
 //! that each must pass.
 
+mod changes;
 pub mod conformance;
 pub mod memory;
 mod overlay;
@@ -11,7 +12,8 @@ pub(crate) mod state;
 mod table;
 
 pub use crate::error::StoreError;
-pub use overlay::{Changes, Overlay};
+pub use changes::Changes;
+pub use overlay::Overlay;
 pub use state::{StoreRead, StoreTxn, Visit};
 pub use table::Table;
 

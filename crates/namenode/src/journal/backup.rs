@@ -79,7 +79,8 @@ impl Namesystem {
         let store = self.store.snapshot();
         let (last, identity) = (store.applied(), self.identity.clone());
         let (kind, first, timeline) = (Kind::Snapshot, 0, rollback::timeline(&store)?);
-        let header = Header { kind, first, last, made_ms, timeline, identity };
+        let chain = Some(store.chain().unwrap_or_default());
+        let header = Header { kind, first, last, made_ms, timeline, chain, identity };
         let mut encoder = Encoder::begin(&header, out)?;
         for table in Table::ALL {
             let (mut begins, mut done) = (true, Ok(()));
@@ -106,7 +107,8 @@ impl Namesystem {
             return Err(BackupError::Unknown { wanted: after, last });
         }
         let (made_ms, identity) = (now_ms(), self.identity.clone());
-        let header = Header { kind: Kind::Changes, first, last, made_ms, timeline, identity };
+        let (kind, chain) = (Kind::Changes, Some(0));
+        let header = Header { kind, first, last, made_ms, timeline, chain, identity };
         let segments = log::reach(&self.dir, first)?.ok_or(BackupError::TooOld(first))?;
         let mut encoder = Encoder::begin(&header, out)?;
         let range = first..=last;

@@ -55,6 +55,15 @@ pub enum OpenError {
         /// Why.
         source: NamespaceError,
     },
+    /// An entry that does not follow what the store has.
+    #[error(
+        "entry {sequence} of the log follows other changes than those that the store has: the two are of different \
+         histories; restore the namespace from backups"
+    )]
+    OtherHistory {
+        /// Its number.
+        sequence: u64,
+    },
     /// The first entry can't be made durable.
     #[error(transparent)]
     Write(#[from] Fatal),

@@ -12,7 +12,7 @@ use super::log::Log;
 use super::options::Durability;
 use super::recent::Recent;
 use super::work_counts::WorkCounts;
-use crate::store::{Spent, Store};
+use crate::store::{Position, Spent, Store};
 use cairn_master::effects::EntryEffects;
 use cairn_namespace::events::EventBatch;
 use cairn_namespace::store::StoreError;
@@ -31,8 +31,8 @@ pub(super) const SLOW: Duration = Duration::from_millis(500);
 /// Entries that are made durable together.
 pub(super) struct Group {
     pub number: u64,
-    /// The last entry that was applied.
-    pub applied: u64,
+    /// The last entry that was applied, and the checksum up to there.
+    pub position: Position,
     pub frame: FrameBuilder,
     pub watched: Option<Watched>,
     pub effects: Vec<EntryEffects>,
@@ -48,9 +48,9 @@ pub(super) struct Watched {
 /// A group without its bytes, which are durable.
 struct Durable {
     number: u64,
-    applied: u64,
-    /// Its last entry in the log, if it has any.
-    last: Option<u64>,
+    position: Position,
+    /// Whether it has entries in the log.
+    is_logged: bool,
     watched: Option<Watched>,
     effects: Vec<EntryEffects>,
     answers: Vec<(oneshot::Sender<Answer>, Answer)>,
@@ -84,9 +84,9 @@ impl Finisher {
 
     /// Logs a group.
     fn append(&self, group: Group) -> Result<Durable, Fatal> {
-        let Group { number, applied, frame, watched, effects, answers } = group;
-        let last = (!frame.is_empty()).then(|| frame.last());
-        if last.is_some() {
+        let Group { number, position, frame, watched, effects, answers } = group;
+        let is_logged = !frame.is_empty();
+        if is_logged {
             let begun = Instant::now();
             let sync = self.durability == Durability::Stable;
             let (count, len) = (frame.count(), frame.len() as u64);
@@ -94,19 +94,19 @@ impl Finisher {
             self.counts.appended(count, len, begun.elapsed());
             warn_if_slow(begun, "the disk of the namespace's log is slow: callers had to wait");
         }
-        Ok(Durable { number, applied, last, watched, effects, answers })
+        Ok(Durable { number, position, is_logged, watched, effects, answers })
     }
 
     /// Has a group come into force, and answers.
     fn show(&self, group: Durable) {
         let mut show = || {
-            if let Some(last) = group.last {
-                self.store.commit(group.number, last);
+            if group.is_logged {
+                self.store.commit(group.number, group.position);
             }
         };
         self.listeners.come_into_force(group.effects, &mut show);
         if let Some(Watched { first, batches }) = group.watched {
-            self.recent.add(first, group.applied, batches);
+            self.recent.add(first, group.position.sequence, batches);
         }
         self.deliver(group.answers);
     }

@@ -31,11 +31,24 @@ pub enum LogError {
     /// The system gives no random numbers.
     #[error("no random numbers: {0}")]
     Random(getrandom::Error),
-    /// A segment's header is damaged or of another version.
-    #[error("{}: the segment's header is damaged or of an unknown version", path.display())]
+    /// A segment's header is damaged.
+    #[error("{}: the segment's header is damaged", path.display())]
     Header {
         /// The file.
         path: PathBuf,
+    },
+    /// A newer build has written it.
+    #[error(
+        "{}: a newer version of Cairn has written this log (format {found}, this version knows up to {known}); \
+         start that version", path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest that this build knows.
+        known: u32,
     },
     /// A segment of another file system.
     #[error("{}: the segment is of namespace {found}, not {expected}", path.display())]
@@ -165,7 +178,11 @@ impl Log {
         let file = reopen(&path, header, end).map_err(io_error(&path))?;
         let (dir, len) = (dir.to_owned(), end);
         let (keep_len, room_end, synced) = (0, len, true);
-        Ok(Log { dir, segments, keep_len, file, header, len, room_end, next, synced })
+        let mut log = Log { dir, segments, keep_len, file, header, len, room_end, next, synced };
+        if !header.is_current() {
+            log.begin_segment()?;
+        }
+        Ok(log)
     }
 
     /// The same log with another file for what is appended next.
@@ -215,11 +232,18 @@ impl Log {
         if self.segments.last() == Some(&self.next) {
             return Ok(());
         }
+        self.begin_segment()
+    }
+
+    /// Goes on in a new segment, which takes the place of the open one if that is empty.
+    fn begin_segment(&mut self) -> Result<(), LogError> {
         self.end_segment().map_err(io_error(&self.dir))?;
         (self.file, self.header) = create_segment(&self.dir, self.header.namespace_id, self.next)?;
         self.len = self.header.len() as u64;
         self.room_end = self.len;
-        self.segments.push(self.next);
+        if self.segments.last() != Some(&self.next) {
+            self.segments.push(self.next);
+        }
         Ok(())
     }
 
@@ -403,6 +427,7 @@ impl Segment<'_> {
     ) -> Result<Option<(Header, u64)>, E> {
         let header = match self.header() {
             Ok(header) => header,
+            Err(error @ LogError::Newer { .. }) => return Err(error.into()),
             // Torn while it was created: nothing was written to it yet.
             Err(_) if self.is_last && self.bytes.len() <= segment::LEN_MAX => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -446,6 +471,9 @@ impl Segment<'_> {
 
     fn header(&self) -> Result<Header, LogError> {
         let path = || self.path.to_owned();
+        if let Some(found) = Header::newer(self.bytes) {
+            return Err(LogError::Newer { path: path(), found, known: segment::VERSION });
+        }
         let header = Header::parse(self.bytes).filter(|header| header.first == self.first);
         let header = header.ok_or_else(|| LogError::Header { path: path() })?;
         if header.namespace_id != self.namespace_id {

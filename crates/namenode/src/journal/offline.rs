@@ -3,10 +3,11 @@
 use super::error::OpenError;
 use super::lock;
 use super::log::{self, LogError};
-use crate::store::{Identity, Store};
-use cairn_namespace::Entry;
+use super::record::{self, Known, Record};
+use crate::store::{Batch, Identity, Position, Store};
 use cairn_namespace::check::{self, Checked};
 use cairn_namespace::store::{StoreError, Table};
+use cairn_namespace::{Done, Entry, evaluate};
 use std::path::Path;
 
 /// Records that are read at a time.
@@ -35,19 +36,13 @@ pub fn check_folder(dir: &Path, cache_len: usize) -> Result<Folder, OpenError> {
     let _lock = lock::lock(dir)?;
     let mut problems = Vec::new();
     let path = dir.join("namespace.redb");
-    let (stored, checked) = match Store::open_unwritten(&path, cache_len) {
-        Ok(store) => {
-            let read = check_store(&store, &mut problems);
-            let stored = store.applied();
-            store.close();
-            (stored, read)
-        }
-        Err(error) => {
-            problems.push(damaged_store(&error));
-            (0, Checked::default())
-        }
-    };
-    let logged = check_log(dir, &identity, stored, &mut problems)?;
+    let store = Store::open_unwritten(&path, cache_len);
+    let store = store.inspect_err(|error| problems.push(damaged_store(error))).ok();
+    let checked = store.as_ref().map(|store| check_store(store, &mut problems)).unwrap_or_default();
+    let stored = store.as_ref().map_or(0, Store::applied);
+    // Entries are applied again to a store that is whole only.
+    let whole = store.as_ref().filter(|_| problems.is_empty());
+    let logged = check_log(dir, &identity, whole, stored, &mut problems)?;
     Ok(Folder { identity, stored, logged, checked, problems })
 }
 
@@ -79,29 +74,114 @@ fn check_store(store: &Store, problems: &mut Vec<String>) -> Checked {
     }
 }
 
-/// Reads what a start would read. Returns the last entry.
+/// Reads what a start would read, and applies it to a store that stays as it is. Returns the last entry.
 fn check_log(
     dir: &Path,
     identity: &Identity,
+    whole: Option<&Store>,
     stored: u64,
     problems: &mut Vec<String>,
 ) -> Result<u64, OpenError> {
-    let (mut last, mut unknown) = (0, None);
-    let read = log::read_all(dir, identity.namespace_id, stored, &mut |sequence, bytes| {
-        last = sequence;
-        if let Err(error) = Entry::from_bytes(bytes) {
-            unknown.get_or_insert((sequence, error.to_string()));
-        }
-        Ok::<(), LogError>(())
-    });
-    if let Some((sequence, error)) = unknown {
-        problems
-            .push(format!("entry {sequence} of the log: {error}; is this build older than it?"));
-    }
+    let stored = whole.map_or(stored.into(), Store::position);
+    let mut log = CheckedLog {
+        stored,
+        state: whole.map(|store| store.begin(store.group() + 1)),
+        chain: None,
+        last: 0,
+        problems: Vec::new(),
+    };
+    let read =
+        log::read_all(dir, identity.namespace_id, stored.sequence, &mut |sequence, bytes| {
+            log.take(sequence, bytes);
+            Ok::<(), LogError>(())
+        });
+    problems.append(&mut log.problems);
     match read {
         Ok(()) => {}
         Err(LogError::Io { path, source }) => return Err(OpenError::Io { path, source }),
         Err(error) => problems.push(error.to_string()),
     }
-    Ok(last)
+    Ok(log.last)
+}
+
+/// A log that is looked at entry by entry.
+struct CheckedLog {
+    /// What the store's file has.
+    stored: Position,
+    /// The store as of the last entry; none from the first problem on, after which all that follows would be one.
+    state: Option<Batch>,
+    /// The checksum up to the last entry.
+    chain: Option<u32>,
+    last: u64,
+    problems: Vec<String>,
+}
+
+impl CheckedLog {
+    fn take(&mut self, sequence: u64, bytes: &[u8]) {
+        self.last = sequence;
+        if !self.problems.is_empty() {
+            return;
+        }
+        if sequence == self.stored.sequence + 1 {
+            self.chain = self.stored.chain.or(self.chain);
+        }
+        if let Err(problem) = self.look(sequence, bytes) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// The first thing that is wrong with the next entry.
+    fn look(&mut self, sequence: u64, bytes: &[u8]) -> Result<(), String> {
+        let unknown = |error| format!("entry {sequence} of the log: {error}; is this build older?");
+        let Record { entry, known } = Record::from_bytes(bytes).map_err(unknown)?;
+        let follows = |chain| known.as_ref().is_none_or(|known| known.follows(chain));
+        if !self.chain.is_none_or(follows) {
+            return Err(OpenError::OtherHistory { sequence }.to_string());
+        }
+        let is_stored = sequence <= self.stored.sequence;
+        let state = self.state.as_mut().filter(|_| !is_stored);
+        let done = match state {
+            Some(state) => Some(again(state, sequence, &entry, known.as_ref())?),
+            None => None,
+        };
+        let extended = || Some(record::extend(self.chain?, &record::encode(done.as_ref()?)));
+        self.chain = known.map_or_else(extended, |known| Some(known.chain));
+        let is_other = self.chain.zip(self.stored.chain).is_some_and(|(log, store)| log != store);
+        if sequence == self.stored.sequence && is_other {
+            return Err(OpenError::OtherHistory { sequence }.to_string());
+        }
+        Ok(())
+    }
+}
+
+/// Applies an entry. An error is that it comes to something else than what the log has.
+fn again(
+    state: &mut Batch,
+    sequence: u64,
+    entry: &Entry,
+    known: Option<&Known<'_>>,
+) -> Result<Done, String> {
+    let name = entry.command.name();
+    let wrong = |what: String| {
+        format!("entry {sequence} of the log, {name}: {what}; did another build write it?")
+    };
+    let applied = evaluate(&*state, entry);
+    let applied = applied.map_err(|error| wrong(format!("it is refused now: {error}")))?;
+    let done = Done { answer: applied.answer, changes: applied.changes };
+    if let Some(Known { done: logged, .. }) = known {
+        if let Some((table, key)) = logged.changes.difference(&done.changes) {
+            let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+            let table = table.name();
+            let what = format!(
+                "what the log has of the record {key} of table {table} does not come of it"
+            );
+            return Err(wrong(what));
+        }
+        if logged.answer != done.answer {
+            return Err(wrong("the answer that the log has does not come of it".to_string()));
+        }
+    }
+    let written = done.changes.clone().write_to(state);
+    written.map_err(|error| wrong(error.to_string()))?;
+    Ok(done)
 }

@@ -11,7 +11,7 @@
 use super::error::OpenError;
 use super::log::{Log, LogError, remove_all_segments};
 use crate::disk::{free_len, sync_dir};
-use crate::store::{Identity, Store};
+use crate::store::{Identity, Position, Store};
 use cairn_namespace::query;
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table};
 use std::fs::{self, File};
@@ -228,7 +228,8 @@ pub(super) fn begin_anew(
     query::skip_numbers(&mut batch).map_err(OpenError::Settings)?;
     let timeline = getrandom::u32().map_err(LogError::Random)?.max(1);
     batch.put(Table::Meta, TIMELINE, &timeline.to_be_bytes())?;
-    store.commit(group, last);
+    // Changes of another timeline are never taken for its own.
+    store.commit(group, Position { sequence: last, chain: Some(timeline) });
     Ok(store.write_out()?)
 }
 

@@ -13,10 +13,11 @@ use super::log::Log;
 use super::options::NamesystemOptions;
 use super::outcomes::{save, unread};
 use super::recent::Recent;
+use super::record;
 use super::rollback::{self, RollbackPoint};
 use super::work_counts::WorkCounts;
 use crate::last_inputs::LastInputs;
-use crate::store::{Batch, Spent, Store};
+use crate::store::{Batch, Position, Spent, Store};
 use cairn_master::effects::EntryEffects;
 use cairn_master::group::{Groups, Limits, Step, Waiting};
 use cairn_master::op::Targets;
@@ -24,7 +25,7 @@ use cairn_namespace::encoding::STRING_LEN_MAX;
 use cairn_namespace::events::{self, Event, EventBatch};
 use cairn_namespace::store::{Changes, StoreError};
 use cairn_namespace::{
-    Applied, Entry, Guard, NamespaceError, Outcome, Retries, evaluate, settings,
+    Applied, Done, Entry, Guard, NamespaceError, Outcome, Retries, evaluate, settings,
 };
 use cairn_net::held::held;
 use std::collections::VecDeque;
@@ -108,6 +109,8 @@ pub struct Writer {
     /// Of all entries that were applied.
     retries: Arc<Mutex<Retries>>,
     frame: FrameBuilder,
+    /// The checksum of all that was done.
+    chain: u32,
     watched: Option<Watched>,
     effects: Vec<EntryEffects>,
     answers: Vec<(oneshot::Sender<Answer>, Answer)>,
@@ -132,7 +135,7 @@ impl Writer {
         (listeners, inputs): (Listeners, Arc<LastInputs>),
         options: &NamesystemOptions,
     ) -> Writer {
-        let applied = store.applied();
+        let Position { sequence: applied, chain } = store.position();
         let number = store.group() + 1;
         Writer {
             batch: store.begin(number),
@@ -156,6 +159,7 @@ impl Writer {
             begun: Instant::now(),
             number,
             frame: FrameBuilder::new(applied + 1),
+            chain: chain.unwrap_or_default(),
             watched: None,
             effects: Vec::new(),
             answers: Vec::new(),
@@ -308,10 +312,11 @@ impl Writer {
         self.batch = self.finisher.store.begin(self.number);
         let applied = self.groups.last_applied();
         let frame = std::mem::replace(&mut self.frame, FrameBuilder::new(applied + 1));
+        let position = Position { sequence: applied, chain: Some(self.chain) };
         let (watched, answers) = (self.watched.take(), std::mem::take(&mut self.answers));
         let effects = std::mem::take(&mut self.effects);
         self.groups.sealed();
-        Group { number, applied, frame, watched, effects, answers }
+        Group { number, position, frame, watched, effects, answers }
     }
 
     /// Sets what was applied aside, and has a thread write it to the store's file. No group is open or under way.
@@ -450,7 +455,11 @@ impl Writer {
                 format!("a call of {} bytes is too long: limit={ENTRY_LEN_MAX}", bytes.len());
             return Ok(Err(SubmitError::Refused(NamespaceError::Io(text))));
         }
-        let sequence = self.frame.push(&bytes);
+        let done = Done { answer, changes };
+        let done_bytes = record::encode(&done);
+        self.chain = record::extend(self.chain, &done_bytes);
+        let sequence = self.frame.push(&record::to_bytes(&bytes, &done_bytes, self.chain));
+        let Done { answer, changes } = done;
         self.inputs.note_entry(sequence, bytes);
         if let Some(watched) = &mut self.watched {
             let events = happened(&self.batch, &changes, entry, &answer)?;

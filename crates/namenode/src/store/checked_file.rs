@@ -273,7 +273,7 @@ mod tests {
                 let key = (number * round).to_be_bytes();
                 layer.put(Table::Inode, &key, Some(&[round as u8; 40]), round);
             }
-            write_file(&database, Some(round), &layer).unwrap();
+            write_file(&database, Some(round.into()), &layer).unwrap();
         }
         drop(database);
         let images = std::mem::take(&mut *images.lock().unwrap());

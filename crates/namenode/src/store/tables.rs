@@ -15,6 +15,24 @@ pub(super) type Bytes = &'static [u8];
 /// Key: [`APPLIED`]; value: the sequence number, 8 bytes, big endian.
 const JOURNAL: TableDefinition<'static, Bytes, Bytes> = TableDefinition::new("journal");
 const APPLIED: &[u8] = b"applied";
+/// Value: the same number, and behind it the checksum of all changes, 4 bytes, big endian. It counts if the number is
+/// that of [`APPLIED`]: builds that know none leave it as it was.
+const CHAIN: &[u8] = b"chain";
+
+/// How far in the log a state of the store is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// Number of the last entry; 0 before the first.
+    pub sequence: u64,
+    /// Checksum of all changes up to there, if it is known.
+    pub chain: Option<u32>,
+}
+
+impl From<u64> for Position {
+    fn from(sequence: u64) -> Position {
+        Position { sequence, chain: None }
+    }
+}
 
 fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {
     TableDefinition::new(table.name())
@@ -56,10 +74,10 @@ pub(super) fn former_outcomes(database: &Database) -> Result<Layer, StoreError> 
     Ok(layer)
 }
 
-/// Writes all of `layer` and the number of the last entry to the file, and syncs it.
+/// Writes all of `layer` and how far in the log that is to the file, and syncs it.
 pub(super) fn write_file(
     database: &Database,
-    applied: Option<u64>,
+    applied: Option<Position>,
     layer: &Layer,
 ) -> Result<(), StoreError> {
     let mut txn = database.begin_write().map_err(backend)?;
@@ -80,8 +98,16 @@ pub(super) fn write_file(
         txn.delete_table(former(name)).map_err(backend)?;
     }
     let mut journal = txn.open_table(JOURNAL).map_err(backend)?;
-    if let Some(applied) = applied {
-        journal.insert(APPLIED, &applied.to_be_bytes()[..]).map_err(backend)?;
+    if let Some(Position { sequence, chain }) = applied {
+        let sequence = sequence.to_be_bytes();
+        journal.insert(APPLIED, &sequence[..]).map_err(backend)?;
+        match chain {
+            Some(chain) => {
+                let value = [&sequence[..], &chain.to_be_bytes()].concat();
+                journal.insert(CHAIN, &value[..]).map_err(backend)?;
+            }
+            None => drop(journal.remove(CHAIN).map_err(backend)?),
+        }
     }
     drop(journal);
     txn.commit().map_err(backend)
@@ -94,15 +120,20 @@ pub(super) fn open_tables(
     Table::ALL.iter().map(|table| txn.open_table(definition(*table)).map_err(backend)).collect()
 }
 
-pub(super) fn applied_in(database: &Database) -> Result<u64, StoreError> {
+pub(super) fn applied_in(database: &Database) -> Result<Position, StoreError> {
     let txn = database.begin_read().map_err(backend)?;
     let table = txn.open_table(JOURNAL).map_err(backend)?;
-    let Some(value) = table.get(APPLIED).map_err(backend)? else { return Ok(0) };
-    let bytes = value.value().try_into().map_err(|_| StoreError::Corrupt {
+    let Some(value) = table.get(APPLIED).map_err(backend)? else { return Ok(Position::default()) };
+    let value = value.value();
+    let sequence = value.try_into().map_err(|_| StoreError::Corrupt {
         what: "sequence number",
-        reason: format!("{} bytes", value.value().len()),
+        reason: format!("{} bytes", value.len()),
     })?;
-    Ok(u64::from_be_bytes(bytes))
+    let chain = table.get(CHAIN).map_err(backend)?.and_then(|chain| {
+        let chain = chain.value().strip_prefix(value)?.try_into().ok()?;
+        Some(u32::from_be_bytes(chain))
+    });
+    Ok(Position { sequence: u64::from_be_bytes(sequence), chain })
 }
 
 /// Calls `visit` for the records of a table in `from..to`, which is not empty; an empty `to` means no end.

@@ -6,7 +6,7 @@ use super::layer::Layer;
 use super::listings::Listings;
 use super::records::Records;
 use super::runs::{At, Runs};
-use super::tables::{Bytes, backend, scan_in};
+use super::tables::{Bytes, Position, backend, scan_in};
 use cairn_namespace::inode::{InodeRef, Kind};
 use cairn_namespace::settings::{self, Settings};
 use cairn_namespace::store::{StoreError, Table, Visit};
@@ -21,8 +21,8 @@ use std::sync::Arc;
 pub(super) struct View {
     /// The group, whose changes and those before it count.
     pub(super) group: u64,
-    /// Sequence number of the last entry.
-    pub(super) applied: u64,
+    /// That of the last entry.
+    pub(super) position: Position,
     pub(super) recent: Arc<Layer>,
     /// What is being written to the file.
     pub(super) aside: Option<Aside>,
@@ -33,8 +33,8 @@ pub(super) struct View {
 #[derive(Clone)]
 pub(super) struct Aside {
     pub(super) layer: Arc<Layer>,
-    /// Sequence number of the last entry in it.
-    pub(super) applied: u64,
+    /// That of the last entry in it.
+    pub(super) position: Position,
 }
 
 /// Changes that are in the file now, and that somebody may still read here.

@@ -1,25 +1,59 @@
 //! Logs that a crash, a disk or a user has put something wrong into, and those of earlier builds.
 
 use crate::journal::{
-    SEGMENT_HEADER_LEN, copy, entry, frames, mkdir, names, numbered, open, open_error, segments,
+    SEGMENT_HEADER_LEN, copy, entry, frames, mkdir, names, numbered, open, open_error, open_with,
+    options, segments,
 };
 use cairn_codec::crc::crc32c;
-use cairn_namenode::journal::{LogError, OpenError};
+use cairn_namenode::journal::offline::check_folder;
+use cairn_namenode::journal::{LogError, Namesystem, NamesystemOptions, OpenError};
 use cairn_namespace::ops::xattr::{SetXAttr, XAttrName, XAttrSpace};
+use cairn_namespace::store::conformance::dump;
 use std::fs;
 use std::path::Path;
 
 const FRAME_HEADER_LEN: usize = 25;
+/// Of a segment without a salt.
+const FIRST_HEADER_LEN: usize = 28;
 
-/// A segment as builds without salts wrote it.
-fn without_salt(segment: &[u8]) -> Vec<u8> {
-    let mut old = segment[..24].to_vec();
-    old[8..12].copy_from_slice(&1u32.to_le_bytes());
+/// The command of an entry of the log, which is all that earlier builds wrote.
+fn command(entry: &[u8]) -> &[u8] {
+    let (version, rest) = (entry[0], &entry[1..]);
+    if version == 1 {
+        return entry;
+    }
+    let (mut len, mut at) = (0, 4);
+    for shift in (0..).step_by(7) {
+        len |= usize::from(rest[at] & 0x7f) << shift;
+        at += 1;
+        if rest[at - 1] < 0x80 {
+            break;
+        }
+    }
+    &rest[at..at + len]
+}
+
+/// A segment as builds wrote it that had commands only; the first of these had no salt.
+fn of_version(version: u32, segment: &[u8]) -> Vec<u8> {
+    let has_salt = version > 1;
+    let mut old = segment[..if has_salt { 28 } else { 24 }].to_vec();
+    let salt = has_salt.then(|| u32::from_le_bytes(*segment[24..].first_chunk().unwrap()));
+    old[8..12].copy_from_slice(&version.to_le_bytes());
     old.extend_from_slice(&crc32c(0, &old).to_le_bytes());
     for range in frames(segment) {
-        let frame = &segment[range];
+        let (head, mut rest) = segment[range].split_at(FRAME_HEADER_LEN);
+        let (mut head, mut payload) = (head.to_vec(), Vec::new());
+        while let Some((len, entries)) = rest.split_first_chunk() {
+            let (entry, others) = entries.split_at(u32::from_le_bytes(*len) as usize);
+            let command = command(entry);
+            payload.extend_from_slice(&(command.len() as u32).to_le_bytes());
+            payload.extend_from_slice(command);
+            rest = others;
+        }
+        head[8..12].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        let frame = [head, payload].concat();
         old.extend_from_slice(&frame[..4]);
-        old.extend_from_slice(&crc32c(0, &frame[8..]).to_le_bytes());
+        old.extend_from_slice(&crc32c(salt.unwrap_or_default(), &frame[8..]).to_le_bytes());
         old.extend_from_slice(&frame[8..]);
     }
     old
@@ -115,26 +149,87 @@ fn a_log_of_an_earlier_build_is_read_and_gone_on_with() {
     let dir = tempfile::tempdir().unwrap();
     let namesystem = open(dir.path());
     (0..3).for_each(|number| drop(namesystem.submit_blocking(mkdir(number)).unwrap()));
-    let image = copy(dir.path());
-    change_segment(image.path(), |bytes| *bytes = without_salt(bytes));
-    let again = open(image.path());
-    assert_eq!(names(&again), numbered(3));
-    again.submit_blocking(mkdir(3)).unwrap();
-    let killed = copy(image.path());
-    let log = fs::read(&segments(killed.path())[0]).unwrap();
-    assert_eq!(log[8], 1, "a segment stays what it is");
-    assert_eq!(names(&open(killed.path())), numbered(4));
-    drop(again);
-    assert_eq!(names(&open(image.path())), numbered(4));
-    // There damage is no more passed over than before: a user may have stored the frame that is found.
+    for version in [1, 2] {
+        let image = copy(dir.path());
+        change_segment(image.path(), |bytes| *bytes = of_version(version, bytes));
+        let former = segments(image.path()).pop().unwrap();
+        assert_eq!(check_folder(image.path(), 1 << 20).unwrap().problems, [""; 0]);
+        let again = open(image.path());
+        assert_eq!(names(&again), numbered(3));
+        let all = |of: &Namesystem| of.read(|now| dump(now));
+        assert_eq!(all(&again), all(&namesystem));
+        again.submit_blocking(mkdir(3)).unwrap();
+        let killed = copy(image.path());
+        let log = fs::read(segments(killed.path()).pop().unwrap()).unwrap();
+        assert_eq!(log[8], 3, "what is written now is of this build");
+        assert_eq!(check_folder(killed.path(), 1 << 20).unwrap().problems, [""; 0]);
+        assert_eq!(names(&open(killed.path())), numbered(4));
+        drop(again);
+        assert!(!former.exists(), "the next checkpoint has done with it");
+        assert_eq!(names(&open(image.path())), numbered(4));
+    }
+    // Without a salt damage is no more passed over than before: a user may have stored the frame that is found.
     let image = half_stored();
     change_segment(image.path(), |bytes| {
-        let damaged = frames(bytes)[1].start;
-        *bytes = without_salt(bytes);
-        bytes[damaged - 4 + FRAME_HEADER_LEN] ^= 1;
+        *bytes = of_version(1, bytes);
+        let first = FIRST_HEADER_LEN;
+        let payload_len = u32::from_le_bytes(*bytes[first + 8..].first_chunk().unwrap());
+        let damaged = first + FRAME_HEADER_LEN + payload_len as usize;
+        bytes[damaged + FRAME_HEADER_LEN] ^= 1;
     });
     let error = open_error(image.path());
     assert!(matches!(error, OpenError::Log(LogError::Damaged { .. })), "{error}");
+}
+
+/// An empty segment of an earlier build is not mistaken for one of this build.
+#[test]
+fn an_empty_log_of_an_earlier_build_is_gone_on_with() {
+    let dir = tempfile::tempdir().unwrap();
+    // The checkpoint at the end begins a new segment.
+    let namesystem = open_with(dir.path(), NamesystemOptions { segment_len: 0, ..options() });
+    namesystem.submit_blocking(mkdir(0)).unwrap();
+    namesystem.close();
+    let [log] = &segments(dir.path())[..] else { panic!("one is left") };
+    let bytes = of_version(2, &fs::read(log).unwrap());
+    assert_eq!(bytes.len(), SEGMENT_HEADER_LEN);
+    fs::write(log, bytes).unwrap();
+    let again = open(dir.path());
+    again.submit_blocking(mkdir(1)).unwrap();
+    let killed = copy(dir.path());
+    let log = fs::read(segments(killed.path()).pop().unwrap()).unwrap();
+    assert_eq!(log[8], 3);
+    assert_eq!(names(&open(killed.path())), numbered(2));
+}
+
+#[test]
+fn a_log_of_a_newer_build_is_refused_and_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    namesystem.submit_blocking(mkdir(0)).unwrap();
+    let newer = |bytes: &mut Vec<u8>| {
+        bytes[8..12].copy_from_slice(&4u32.to_le_bytes());
+        let crc = crc32c(0, &bytes[..28]).to_le_bytes();
+        bytes[28..32].copy_from_slice(&crc);
+    };
+    for is_empty in [false, true] {
+        let image = copy(dir.path());
+        change_segment(image.path(), |bytes| {
+            newer(bytes);
+            if is_empty {
+                bytes.truncate(SEGMENT_HEADER_LEN);
+            }
+        });
+        let log = &segments(image.path())[0];
+        let before = fs::read(log).unwrap();
+        let said = format!(
+            "{}: a newer version of Cairn has written this log (format 4, this version knows up to 3); start that \
+             version",
+            log.display()
+        );
+        assert_eq!(open_error(image.path()).to_string(), said);
+        assert_eq!(check_folder(image.path(), 1 << 20).unwrap().problems, [said]);
+        assert_eq!(fs::read(log).unwrap(), before);
+    }
 }
 
 /// A first start that ends before the store is whole leaves a folder that the next one can use.

@@ -1,16 +1,13 @@
 //! Changes of one command, kept apart until it has succeeded.
 
+use super::changes::{Changes, Tables};
 use super::state::{StoreRead, StoreTxn, Visit, read_child, read_settings};
 use super::table::Table;
 use crate::error::{Result as Found, StoreError};
 use crate::inode::record::{self as inode, Inode, InodeId};
 use crate::settings::record::{self as settings, Settings};
-use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
-
-/// Changed records of each table; `None` is a deleted one.
-type Tables = [BTreeMap<Vec<u8>, Option<Vec<u8>>>; Table::ALL.len()];
 
 /// A store seen through changes that are not made yet. Dropping it undoes them.
 pub struct Overlay<'a> {
@@ -18,35 +15,6 @@ pub struct Overlay<'a> {
     changes: Tables,
     /// Deleted keys that may not be there below.
     doubtful: Vec<(Table, Vec<u8>)>,
-}
-
-/// What [`Overlay::into_changes`] leaves to be written.
-#[derive(Clone, Debug, Default)]
-pub struct Changes(Tables);
-
-impl Changes {
-    /// Whether there is nothing to write.
-    pub fn is_empty(&self) -> bool {
-        self.0.iter().all(BTreeMap::is_empty)
-    }
-
-    /// The keys of a table that are written or removed, in order.
-    pub(crate) fn keys(&self, table: Table) -> impl Iterator<Item = &[u8]> {
-        self.0[table as usize].keys().map(Vec::as_slice)
-    }
-
-    /// Writes them all.
-    pub fn write_to(self, store: &mut dyn StoreTxn) -> Result<(), StoreError> {
-        for (table, changes) in Table::ALL.iter().zip(self.0) {
-            for (key, value) in changes {
-                match value {
-                    Some(value) => store.put(*table, &key, &value)?,
-                    None => store.delete(*table, &key)?,
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 impl<'a> Overlay<'a> {

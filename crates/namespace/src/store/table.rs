@@ -22,6 +22,7 @@ macro_rules! tables {
     };
 }
 
+// Their order is in the format of the log: new ones go last.
 tables! {
     /// Counters and settings, by name.
     Meta = "meta",

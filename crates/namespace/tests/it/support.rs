@@ -1,6 +1,7 @@
 //! A namespace in memory with short forms of the common commands.
 
 use crate::keeper::Keeper;
+use cairn_namespace::encoding::{Decode, Decoder, Encode, Encoder};
 use cairn_namespace::inode::{Inode, InodeId, InodeRef};
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::complete::Complete;
@@ -13,8 +14,8 @@ use cairn_namespace::query::{self, Entry, FileStatus, Listing, Page};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::{
-    Block, BlockRef, CallId, Caller, Command, Effect, NamespaceError, Outcome, Retries, Settings,
-    apply,
+    Applied, Block, BlockRef, CallId, Caller, Command, Done, Effect, NamespaceError, Outcome,
+    Retries, Settings, evaluate,
 };
 use cairn_stripe::{BlockId, GenerationStamp};
 
@@ -47,6 +48,17 @@ pub struct Fs {
 pub struct Ordered {
     pub block: Block,
     pub recovery_gs: GenerationStamp,
+}
+
+/// What an entry has done as it is found in the log.
+fn logged(done: &Done) -> Done {
+    let mut out = Encoder::new();
+    done.encode(&mut out);
+    let bytes = out.into_bytes();
+    let mut input = Decoder::new(&bytes);
+    let found = Decode::decode(&mut input).unwrap();
+    input.finish().unwrap();
+    found
 }
 
 impl Fs {
@@ -82,8 +94,16 @@ impl Fs {
             return Ok(outcome);
         }
         let before = self.store.clone();
-        match apply(&mut self.store, &entry) {
-            Ok((outcome, effects)) => {
+        match evaluate(&self.store, &entry) {
+            Ok(Applied { answer, effects, changes }) => {
+                let done = Done { answer, changes };
+                let logged = logged(&done);
+                assert_eq!(logged, done);
+                let Done { answer: outcome, changes } = done;
+                changes.write_to(&mut self.store).unwrap();
+                let mut written = before.clone();
+                logged.changes.write_to(&mut written).unwrap();
+                assert!(written == self.store, "what is logged writes another store");
                 let settings = self.store.settings().unwrap();
                 self.retries.remember(&entry, &settings, &outcome).unwrap();
                 self.log.push(entry);

@@ -1,7 +1,8 @@
 //! The format of backups: a header, frames as the log has them, and an end that says how many entries there were.
 //!
 //! ```text
-//! magic 8 | version 4 | kind 4 | first 8 | last 8 | made at 8, ms since 1970 | timeline 4 | VERSION's length 4 | VERSION | crc32c 4
+//! magic 8 | version 4 | kind 4 | first 8 | last 8 | made at 8, ms since 1970 | timeline 4 | checksum 4 (from version 2 on)
+//! VERSION's length 4 | VERSION | crc32c 4
 //! frames without salt (`super::frame`)
 //! "CAIRNEND" | entries 8 | crc32c of both 4
 //! ```
@@ -18,9 +19,13 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"CAIRNBAK";
 const END: &[u8; 8] = b"CAIRNEND";
-const VERSION: u32 = 1;
+/// Without a checksum: written by earlier builds.
+const FIRST_VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of the header before `VERSION`'s text.
-const HEADER_LEN: usize = 48;
+const HEADER_LEN: usize = 52;
+/// Bytes of the checksum in it.
+const CHAIN_LEN: usize = 4;
 /// Longest `VERSION` that is read.
 const IDENTITY_LEN_MAX: usize = 64 << 10;
 /// Bytes of the end.
@@ -62,6 +67,8 @@ pub struct Header {
     /// Which of the ways that the history of the namespace has taken it is of: another one since each return to an
     /// earlier state.
     pub timeline: u32,
+    /// Of a snapshot the checksum of all changes that are in it; none in those of version 1.
+    pub chain: Option<u32>,
     /// Whose it is.
     pub identity: Identity,
 }
@@ -75,12 +82,14 @@ impl Header {
         };
         let identity = self.identity.to_text();
         let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        let version = if self.chain.is_some() { VERSION } else { FIRST_VERSION };
+        bytes.extend_from_slice(&version.to_le_bytes());
         bytes.extend_from_slice(&kind.to_le_bytes());
         for number in [self.first, self.last, self.made_ms] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         bytes.extend_from_slice(&self.timeline.to_le_bytes());
+        bytes.extend(self.chain.into_iter().flat_map(u32::to_le_bytes));
         bytes.extend_from_slice(&(identity.len() as u32).to_le_bytes());
         bytes.extend_from_slice(identity.as_bytes());
         bytes.extend_from_slice(&crc32c(0, &bytes).to_le_bytes());
@@ -205,7 +214,7 @@ impl BackupFile {
         let io = |source| FileError::Io { path: path.to_owned(), source };
         let unknown = || FileError::Unknown { path: path.to_owned() };
         let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(io)?);
-        let mut bytes = vec![0; HEADER_LEN];
+        let mut bytes = vec![0; HEADER_LEN - CHAIN_LEN];
         file.read_exact(&mut bytes).map_err(|_| unknown())?;
         let number = |bytes: &[u8], at: usize| {
             bytes[at..].first_chunk().map_or(0, |chunk| u32::from_le_bytes(*chunk))
@@ -214,25 +223,32 @@ impl BackupFile {
             bytes[at..].first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk))
         };
         let kind = match (number(&bytes, 8), number(&bytes, 12)) {
-            (VERSION, 1) => Kind::Snapshot,
-            (VERSION, 2) => Kind::Changes,
+            (FIRST_VERSION | VERSION, 1) => Kind::Snapshot,
+            (FIRST_VERSION | VERSION, 2) => Kind::Changes,
             _ => return Err(unknown()),
         };
-        let identity_len = number(&bytes, HEADER_LEN - 4) as usize;
+        let has_chain = number(&bytes, 8) == VERSION;
+        if has_chain {
+            bytes.resize(HEADER_LEN, 0);
+            file.read_exact(&mut bytes[HEADER_LEN - CHAIN_LEN..]).map_err(|_| unknown())?;
+        }
+        let header_len = bytes.len();
+        let identity_len = number(&bytes, header_len - 4) as usize;
         if !bytes.starts_with(MAGIC) || identity_len > IDENTITY_LEN_MAX {
             return Err(unknown());
         }
-        bytes.resize(HEADER_LEN + identity_len + 4, 0);
+        bytes.resize(header_len + identity_len + 4, 0);
         let damaged = || FileError::Damaged { path: path.to_owned(), offset: 0 };
-        file.read_exact(&mut bytes[HEADER_LEN..]).map_err(|_| damaged())?;
-        let (head, crc) = bytes.split_at(HEADER_LEN + identity_len);
+        file.read_exact(&mut bytes[header_len..]).map_err(|_| damaged())?;
+        let (head, crc) = bytes.split_at(header_len + identity_len);
         if crc32c(0, head).to_le_bytes() != crc {
             return Err(damaged());
         }
-        let text = std::str::from_utf8(&head[HEADER_LEN..]).map_err(|_| damaged())?;
+        let text = std::str::from_utf8(&head[header_len..]).map_err(|_| damaged())?;
         let identity = Identity::from_text(path, text).map_err(|_| damaged())?;
         let (first, last, made_ms) = (long(head, 16), long(head, 24), long(head, 32));
-        let header = Header { kind, first, last, made_ms, timeline: number(head, 40), identity };
+        let (timeline, chain) = (number(head, 40), has_chain.then(|| number(head, 44)));
+        let header = Header { kind, first, last, made_ms, timeline, chain, identity };
         let next = if kind == Kind::Snapshot { 1 } else { first };
         let (path, offset) = (path.to_owned(), bytes.len() as u64);
         Ok(BackupFile { path, header, file, frame: Vec::new(), offset, next, entries: 0 })

@@ -9,12 +9,13 @@ use crate::disk::sync_dir;
 use crate::journal::error::OpenError;
 use crate::journal::frame::FrameBuilder;
 use crate::journal::log::{Log, LogError};
+use crate::journal::now_ms;
 use crate::journal::recent::Recent;
+use crate::journal::record::Record;
+use crate::journal::replay::replay;
 use crate::journal::restored::{self, Restored};
 use crate::journal::rollback::begin_anew;
-use crate::journal::{now_ms, replay};
-use crate::store::{Identity, Store};
-use cairn_namespace::Entry;
+use crate::store::{Identity, Position, Store};
 use cairn_namespace::store::{StoreError, StoreTxn, Table};
 use std::fs;
 use std::io;
@@ -247,7 +248,7 @@ fn damaged(path: &Path, what: &str) -> RestoreError {
 
 /// Writes a snapshot's records to an empty store. Returns how many they were.
 fn write_records(store: &Store, mut snapshot: BackupFile) -> Result<u64, RestoreError> {
-    let (path, last) = (snapshot.path().to_owned(), snapshot.header.last);
+    let (path, Header { last, chain, .. }) = (snapshot.path().to_owned(), snapshot.header.clone());
     let mut records = 0;
     let (mut group, mut waiting) = (store.group() + 1, 0);
     let mut batch = store.begin(group);
@@ -269,7 +270,7 @@ fn write_records(store: &Store, mut snapshot: BackupFile) -> Result<u64, Restore
             batch = store.begin(group);
         }
     }
-    store.commit(group, last);
+    store.commit(group, Position { sequence: last, chain });
     store.write_out()?;
     Ok(records)
 }
@@ -300,7 +301,7 @@ impl Entries {
                 if sequence < self.next + taken.count() {
                     continue;
                 }
-                let entry = Entry::from_bytes(bytes).map_err(|error| {
+                let Record { entry, .. } = Record::from_bytes(bytes).map_err(|error| {
                     damaged(&path, &format!("entry {sequence} can't be read: {error}"))
                 })?;
                 goes_on = match self.until {
