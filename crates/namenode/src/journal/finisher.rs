@@ -89,8 +89,8 @@ impl Finisher {
         if is_logged {
             let begun = Instant::now();
             let sync = self.durability == Durability::Stable;
-            let (count, len) = (frame.count(), frame.len() as u64);
-            self.log().append(frame, sync).map_err(Fatal::Append)?;
+            let count = frame.count();
+            let len = self.log().append(frame, sync).map_err(Fatal::Append)?;
             self.counts.appended(count, len, begun.elapsed());
             warn_if_slow(begun, "the disk of the namespace's log is slow: callers had to wait");
         }

@@ -5,10 +5,16 @@
 //! payload: count times (length 4 | entry)            numbers little endian, crc from the length on
 //! ```
 //!
+//! The payload is compressed where that makes it shorter, as flag 2 says: `length as above 4 | block of LZ4`. Entries
+//! repeat what the ones before have, and each in its changes what is in its command.
+//!
 //! The CRC goes on from the salt of the segment, which no user knows: what a user has stored, a whole frame even, is
 //! never taken for one.
 
 use cairn_codec::crc::crc32c;
+use lz4_flex::block;
+use std::borrow::Cow;
+use std::ops::Range;
 
 /// How a frame begins.
 pub const MAGIC: [u8; 4] = *b"CRNF";
@@ -18,6 +24,8 @@ pub const HEADER_LEN: usize = 25;
 pub const PAYLOAD_LEN_MAX: usize = 64 << 20;
 /// Flag: everything before this frame was on stable storage when it was written.
 const FLAG_SYNCED_BEFORE: u8 = 1;
+/// Flag: the payload is compressed.
+const FLAG_COMPRESSED: u8 = 2;
 
 /// A frame that was read.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,16 +34,22 @@ pub struct Frame<'a> {
     pub first: u64,
     /// Whether everything before was on stable storage.
     pub synced_before: bool,
-    /// The entries' bytes.
-    pub entries: Vec<&'a [u8]>,
+    payload: Cow<'a, [u8]>,
+    /// Where the entries are in it.
+    places: Vec<Range<usize>>,
     /// Bytes of the whole frame.
     pub len: usize,
 }
 
 impl Frame<'_> {
+    /// The entries' bytes.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.places.iter().map(|place| &self.payload[place.clone()])
+    }
+
     /// Sequence number of the last entry.
     pub fn last(&self) -> u64 {
-        self.first + self.entries.len() as u64 - 1
+        self.first + self.places.len() as u64 - 1
     }
 }
 
@@ -82,12 +96,19 @@ impl FrameBuilder {
 
     /// The frame's bytes, for a segment with this salt.
     pub fn finish(mut self, synced_before: bool, salt: u32) -> Vec<u8> {
+        let mut flags = if synced_before { FLAG_SYNCED_BEFORE } else { 0 };
+        let compressed = block::compress_prepend_size(&self.bytes[HEADER_LEN..]);
+        if HEADER_LEN + compressed.len() < self.bytes.len() {
+            self.bytes.truncate(HEADER_LEN);
+            self.bytes.extend_from_slice(&compressed);
+            flags |= FLAG_COMPRESSED;
+        }
         let payload_len = (self.bytes.len() - HEADER_LEN) as u32;
         self.bytes[..4].copy_from_slice(&MAGIC);
         self.bytes[8..12].copy_from_slice(&payload_len.to_le_bytes());
         self.bytes[12..20].copy_from_slice(&self.first.to_le_bytes());
         self.bytes[20..24].copy_from_slice(&self.count.to_le_bytes());
-        self.bytes[24] = if synced_before { FLAG_SYNCED_BEFORE } else { 0 };
+        self.bytes[24] = flags;
         let crc = crc32c(salt, &self.bytes[8..]);
         self.bytes[4..8].copy_from_slice(&crc.to_le_bytes());
         self.bytes
@@ -112,21 +133,28 @@ pub fn parse(bytes: &[u8], salt: u32) -> Option<Frame<'_>> {
         return None;
     }
     let first = u64::from_le_bytes(whole[12..20].try_into().ok()?);
-    let count = number(whole, 20)?;
-    let mut entries = Vec::new();
-    let mut at = HEADER_LEN;
+    let (count, flags) = (number(whole, 20)?, whole[24]);
+    let payload = match flags & FLAG_COMPRESSED {
+        0 => Cow::Borrowed(&whole[HEADER_LEN..]),
+        _ => Cow::Owned(decompressed(&whole[HEADER_LEN..])?),
+    };
+    let (mut places, mut at) = (Vec::new(), 0);
     for _ in 0..count {
-        let len = number(whole, at)? as usize;
-        entries.push(whole.get(at + 4..at + 4 + len)?);
-        at += 4 + len;
+        let begin = at + 4;
+        at = begin + number(&payload, at)? as usize;
+        places.push(begin..at);
+        payload.get(begin..at)?;
     }
-    let complete = at == whole.len() && count > 0 && first > 0;
-    complete.then_some(Frame {
-        first,
-        synced_before: whole[24] & FLAG_SYNCED_BEFORE != 0,
-        entries,
-        len: whole.len(),
-    })
+    let complete = at == payload.len() && count > 0 && first > 0;
+    let synced_before = flags & FLAG_SYNCED_BEFORE != 0;
+    complete.then_some(Frame { first, synced_before, payload, places, len: whole.len() })
+}
+
+fn decompressed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (len, block) = bytes.split_first_chunk()?;
+    let len = u32::from_le_bytes(*len) as usize;
+    let payload = (len <= PAYLOAD_LEN_MAX).then(|| block::decompress(block, len))?.ok()?;
+    (payload.len() == len).then_some(payload)
 }
 
 /// Where in `bytes` the first whole frame begins that is `wanted`.
@@ -166,16 +194,47 @@ mod tests {
         let bytes = frame(5, &[b"one", b"", b"three"], true);
         let parsed = parse(&bytes, SALT).unwrap();
         assert_eq!((parsed.first, parsed.last(), parsed.synced_before), (5, 7, true));
-        assert_eq!(parsed.entries, [&b"one"[..], b"", b"three"]);
+        assert!(parsed.entries().eq([&b"one"[..], b"", b"three"]));
         assert_eq!(parsed.len, bytes.len());
         assert_eq!(parse(&bytes, SALT + 1), None);
     }
 
     #[test]
-    fn every_flipped_bit_and_every_cut_is_noticed() {
-        let bytes = frame(5, &[b"one", b"two"], false);
-        for bit in 0..bytes.len() * 8 {
+    fn what_is_repeated_is_compressed_and_comes_back() {
+        let long: Vec<u8> = (0..5000u32).map(|at| ((at * at) >> 7) as u8).collect();
+        let entries: Vec<&[u8]> = vec![&long; 100];
+        let bytes = frame(5, &entries, true);
+        assert!(bytes.len() < 2 * long.len(), "{}", bytes.len());
+        let parsed = parse(&bytes, SALT).unwrap();
+        assert_eq!((parsed.first, parsed.last(), parsed.synced_before), (5, 104, true));
+        assert!(parsed.entries().eq(entries));
+        assert_eq!(parsed.len, bytes.len());
+    }
+
+    /// Whatever a frame says of its length, no more memory is taken than a payload may have.
+    #[test]
+    fn a_compressed_payload_has_the_length_that_it_says() {
+        let entries: Vec<&[u8]> = vec![b"many of the same"; 100];
+        let bytes = frame(5, &entries, true);
+        assert_eq!(bytes[24], FLAG_SYNCED_BEFORE | FLAG_COMPRESSED);
+        for len in [0, 1, 1999, 2001, PAYLOAD_LEN_MAX as u32 + 1, u32::MAX] {
             let mut bad = bytes.clone();
+            bad[HEADER_LEN..HEADER_LEN + 4].copy_from_slice(&len.to_le_bytes());
+            let crc = crc32c(SALT, &bad[8..]);
+            bad[4..8].copy_from_slice(&crc.to_le_bytes());
+            assert_eq!(parse(&bad, SALT), None, "{len}");
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_cut_is_noticed() {
+        noticed(&frame(5, &[b"one", b"two"], false));
+        noticed(&frame(5, &[&b"this is long and comes twice"[..]; 2], false));
+    }
+
+    fn noticed(bytes: &[u8]) {
+        for bit in 0..bytes.len() * 8 {
+            let mut bad = bytes.to_vec();
             bad[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(parse(&bad, SALT), None, "bit {bit}");
         }

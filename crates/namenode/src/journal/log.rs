@@ -196,8 +196,9 @@ impl Log {
         self.len
     }
 
-    /// Appends a frame that goes on where the log ends. After an error the log must not be used again.
-    pub fn append(&mut self, frame: FrameBuilder, sync: bool) -> io::Result<()> {
+    /// Appends a frame that goes on where the log ends. Returns how many bytes it has there. After an error the log must
+    /// not be used again.
+    pub fn append(&mut self, frame: FrameBuilder, sync: bool) -> io::Result<u64> {
         let last = frame.last();
         let frame = frame.finish(self.synced, self.header.salt());
         let end = self.len + frame.len() as u64;
@@ -208,7 +209,10 @@ impl Log {
         self.len = end;
         self.next = last + 1;
         self.synced = false;
-        if sync { self.sync() } else { Ok(()) }
+        if sync {
+            self.sync()?;
+        }
+        Ok(frame.len() as u64)
     }
 
     /// Has zeros behind `end`.
@@ -314,7 +318,7 @@ fn walk<E: From<LogError>>(
         let is_last = first == last_first;
         let segment = Segment { path: &path, namespace_id, bytes: &bytes, first, is_last, applied };
         end = segment.read::<E>(&mut |frame| {
-            for (sequence, entry) in (frame.first..).zip(&frame.entries) {
+            for (sequence, entry) in (frame.first..).zip(frame.entries()) {
                 visit(sequence, entry)?;
             }
             next = frame.last() + 1;
@@ -361,7 +365,7 @@ pub fn read<E: From<LogError>>(
         let segment =
             Segment { path: &path, namespace_id, bytes: &bytes, first, is_last, applied: 0 };
         segment.read::<E>(&mut |frame| {
-            for (sequence, entry) in (frame.first..).zip(&frame.entries) {
+            for (sequence, entry) in (frame.first..).zip(frame.entries()) {
                 if sequence == next && range.contains(&sequence) {
                     visit(entry)?;
                     next = sequence + 1;

@@ -41,7 +41,12 @@ fn of_version(version: u32, segment: &[u8]) -> Vec<u8> {
     old[8..12].copy_from_slice(&version.to_le_bytes());
     old.extend_from_slice(&crc32c(0, &old).to_le_bytes());
     for range in frames(segment) {
-        let (head, mut rest) = segment[range].split_at(FRAME_HEADER_LEN);
+        let (head, payload) = segment[range].split_at(FRAME_HEADER_LEN);
+        let whole = match head[24] & 2 {
+            0 => payload.to_vec(),
+            _ => lz4_flex::block::decompress_size_prepended(payload).unwrap(),
+        };
+        let mut rest = &whole[..];
         let (mut head, mut payload) = (head.to_vec(), Vec::new());
         while let Some((len, entries)) = rest.split_first_chunk() {
             let (entry, others) = entries.split_at(u32::from_le_bytes(*len) as usize);
@@ -50,6 +55,7 @@ fn of_version(version: u32, segment: &[u8]) -> Vec<u8> {
             payload.extend_from_slice(command);
             rest = others;
         }
+        head[24] &= 1;
         head[8..12].copy_from_slice(&(payload.len() as u32).to_le_bytes());
         let frame = [head, payload].concat();
         old.extend_from_slice(&frame[..4]);
@@ -59,12 +65,13 @@ fn of_version(version: u32, segment: &[u8]) -> Vec<u8> {
     old
 }
 
-/// A whole frame of a later entry, as a user can make it up. Greater bytes would not stand in the log as they are.
+/// A whole frame of a later entry, as a user can make it up. Greater bytes would not stand in the log as they are, nor
+/// would what can be compressed.
 fn forged() -> Vec<u8> {
     let made_up = (0..128).map(|byte| {
-        let payload = [&1u32.to_le_bytes()[..], &[byte]].concat();
+        let payload = [&7u32.to_le_bytes()[..], &[byte, 3, 1, 4, 15, 92, 65]].concat();
         let mut behind_crc = (payload.len() as u32).to_le_bytes().to_vec();
-        behind_crc.extend_from_slice(&100u64.to_le_bytes());
+        behind_crc.extend_from_slice(&[35, 89, 79, 32, 38, 46, 26, 43]);
         behind_crc.extend_from_slice(&1u32.to_le_bytes());
         behind_crc.push(1);
         behind_crc.extend_from_slice(&payload);

@@ -273,7 +273,7 @@ impl BackupFile {
         match frame::parse(&self.frame, SALT) {
             Some(frame) if frame.first == self.next => {
                 self.next = frame.last() + 1;
-                self.entries += frame.entries.len() as u64;
+                self.entries += frame.entries().len() as u64;
                 self.offset += len as u64;
                 Ok(Some(frame))
             }

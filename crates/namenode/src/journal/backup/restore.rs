@@ -253,8 +253,9 @@ fn write_records(store: &Store, mut snapshot: BackupFile) -> Result<u64, Restore
     let (mut group, mut waiting) = (store.group() + 1, 0);
     let mut batch = store.begin(group);
     while let Some(frame) = snapshot.next_frame()? {
-        let Some((name, of_table)) = frame.entries.split_first() else { continue };
-        let table = Table::ALL.iter().find(|table| table.name().as_bytes() == *name);
+        let mut of_table = frame.entries();
+        let Some(name) = of_table.next() else { continue };
+        let table = Table::ALL.iter().find(|table| table.name().as_bytes() == name);
         let table = table.ok_or_else(|| damaged(&path, "it has a table that is not known"))?;
         for record in of_table {
             let (key, value) =
@@ -297,7 +298,7 @@ impl Entries {
         while let Some(frame) = changes.next_frame()? {
             let mut taken = FrameBuilder::new(self.next);
             let mut goes_on = true;
-            for (sequence, bytes) in (frame.first..).zip(&frame.entries) {
+            for (sequence, bytes) in (frame.first..).zip(frame.entries()) {
                 if sequence < self.next + taken.count() {
                     continue;
                 }
