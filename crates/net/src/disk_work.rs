@@ -7,20 +7,19 @@
 //!   takes its place by itself. So a thread of its own looks who has been at work for long, and gives the runtime
 //!   something to do, after which the worker that did it watches them. While somebody waits that long, others hand their
 //!   tasks over before they work.
+//! - Tasks that wait for their turn on a worker that hangs are taken over by others, but for those that have yielded:
+//!   tokio keeps them where nobody finds them. The same thread wakes these ([`step_aside`], [`movable`]).
 //!
-//! Tasks that wait for their turn on a worker that hangs wait with it, but for those that others may take over. Who waits
-//! there alone:
-//! - One that the task which hangs has woken just before. Who wakes tasks that others rely on steps aside before it works
-//!   on a disk ([`step_aside`]).
-//! - One that has yielded by tokio's own means, or that tokio has made yield after much work. Servers' tasks run by
-//!   [`movable`].
+//! What is left: a task that one which hangs has woken just before may wait with it. Who wakes tasks that others rely on
+//! steps aside before it works on a disk.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::task::Poll;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::{Poll, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -52,32 +51,52 @@ pub fn may_wait<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Lets other tasks go first, where another worker may take this one over. `tokio::task::yield_now` keeps it with its
-/// worker until that has nothing else to do.
+/// Lets other tasks go first. If the worker comes to wait for a disk with one of those, another takes this one over.
 pub async fn step_aside() {
-    let mut is_again = false;
-    poll_fn(|context| match std::mem::replace(&mut is_again, true) {
-        true => Poll::Ready(()),
-        false => {
-            context.waker().wake_by_ref();
-            Poll::Pending
-        }
-    })
-    .await;
+    let _aside = poll_fn(|context| Poll::Ready(Aside::new(context.waker()))).await;
+    tokio::task::yield_now().await;
 }
 
-/// Does `work` so that another worker may take it over when tokio makes it yield, which it does after much work without a
+/// Does `work` so that another worker may take it over where tokio makes it yield, which it does after much work without a
 /// wait.
 pub async fn movable<T>(work: impl Future<Output = T>) -> T {
-    let mut work = pin!(work);
+    let (mut work, mut aside) = (pin!(work), None);
     poll_fn(|context| {
+        aside = None;
         let state = work.as_mut().poll(context);
         if state.is_pending() && !has_budget_remaining() {
-            context.waker().wake_by_ref();
+            aside = Some(Aside::new(context.waker()));
         }
         state
     })
     .await
+}
+
+/// A task that has yielded, until this is dropped. tokio keeps it where no other worker finds it, until its own one has
+/// nothing else to do.
+struct Aside(u64);
+
+static ASIDE: Mutex<BTreeMap<u64, Waker>> = Mutex::new(BTreeMap::new());
+
+impl Aside {
+    fn new(task: &Waker) -> Aside {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        Aside::all().insert(number, task.clone());
+        Aside(number)
+    }
+
+    fn all() -> MutexGuard<'static, BTreeMap<u64, Waker>> {
+        ASIDE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        let task = Aside::all().remove(&self.0);
+        // A waker may be the last that knows its task, and is dropped without the lock.
+        drop(task);
+    }
 }
 
 thread_local! {
@@ -215,6 +234,10 @@ impl Watch {
                 drop(place.runtime.spawn(async {}));
             }
         }
+        if somebody_waits {
+            let aside: Vec<Waker> = Aside::all().values().cloned().collect();
+            aside.iter().for_each(Waker::wake_by_ref);
+        }
         SOMEBODY_WAITS.store(somebody_waits, Ordering::Relaxed);
         is_active
     }
@@ -280,7 +303,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn who_steps_aside_is_not_held_up_by_one_that_hangs() {
         let _alone = ALONE.lock().await;
-        for _ in 0..20 {
+        for _ in 0..5 {
             goes_on_beside_one_that_hangs(step_aside).await;
         }
     }
@@ -288,7 +311,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn who_had_much_to_do_is_not_held_up_by_one_that_hangs() {
         let _alone = ALONE.lock().await;
-        for _ in 0..20 {
+        for _ in 0..5 {
             goes_on_beside_one_that_hangs(|| {
                 movable(async {
                     // More than tokio lets a task do at a time.
