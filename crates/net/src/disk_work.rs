@@ -16,7 +16,6 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Poll, Waker};
@@ -59,9 +58,10 @@ pub async fn step_aside() {
 
 /// Does `work` so that another worker may take it over where tokio makes it yield, which it does after much work without a
 /// wait.
-pub async fn movable<T>(work: impl Future<Output = T>) -> T {
-    let (mut work, mut aside) = (pin!(work), None);
-    poll_fn(|context| {
+pub fn movable<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    // Boxed, as an async function would keep it twice, and there are thousands.
+    let (mut work, mut aside) = (Box::pin(work), None);
+    poll_fn(move |context| {
         aside = None;
         let state = work.as_mut().poll(context);
         if state.is_pending() && !has_budget_remaining() {
@@ -69,7 +69,6 @@ pub async fn movable<T>(work: impl Future<Output = T>) -> T {
         }
         state
     })
-    .await
 }
 
 /// A task that has yielded, until this is dropped. tokio keeps it where no other worker finds it, until its own one has
