@@ -62,7 +62,7 @@ pub fn movable<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     // Boxed, as an async function would keep it twice, and there are thousands.
     let (mut work, mut aside) = (Box::pin(work), None);
     poll_fn(move |context| {
-        aside = None;
+        drop(aside.take());
         let state = work.as_mut().poll(context);
         if state.is_pending() && !has_budget_remaining() {
             aside = Some(Aside::new(context.waker()));
