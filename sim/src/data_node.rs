@@ -13,7 +13,7 @@ use cairn_redundancy::{
     BlockRef, Heartbeat, ReportedReplica, StorageReport, StorageState, StorageType, StorageUsage,
 };
 use cairn_replica::report::{Deletion, Event, ReplicaEvent, Untold};
-use cairn_replica::{RecoveryInfo, Replica, ReplicaState};
+use cairn_replica::{Absent, RecoveryInfo, Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -87,6 +87,8 @@ pub(crate) struct DataNode {
     pub(crate) proved: Vec<Proved>,
     /// Blocks that clients are not served.
     retired: BTreeSet<BlockId>,
+    /// Blocks that a recovery was told are not here.
+    absent: Absent,
     /// How blocks can be had that are not here, and until when that holds.
     pub(crate) virtuals: BTreeMap<(BlockId, GenerationStamp), (u64, Option<Located>)>,
     pub(crate) transfers: u32,
@@ -119,6 +121,7 @@ impl DataNode {
             encoded: Vec::new(),
             proved: Vec::new(),
             retired: BTreeSet::new(),
+            absent: Absent::default(),
             virtuals: BTreeMap::new(),
             transfers: 0,
             scanned: BlockId(i64::MIN),
@@ -226,6 +229,7 @@ impl DataNode {
         self.encoded.clear();
         self.proved.clear();
         self.retired.clear();
+        self.absent = Absent::default();
         self.virtuals.clear();
         self.transfers = 0;
         for stored in std::mem::take(&mut self.deleted) {
@@ -349,6 +353,7 @@ impl DataNode {
     ) -> Result<(), NodeError> {
         self.room(wish)?;
         let old = self.replicas.get(&id).map(|stored| &stored.replica);
+        self.absent.check_open(id, gs)?;
         Replica::check_create(old, gs)?;
         self.insert(Replica::new(id, gs, ReplicaState::Rbw, 0), Vec::new(), wish)?;
         self.note(id, Event::Receiving);
@@ -403,6 +408,7 @@ impl DataNode {
     ) -> Result<(), NodeError> {
         self.room(wish)?;
         let old = self.replicas.get(&block.id).map(|stored| &stored.replica);
+        self.absent.check_open(block.id, block.gs)?;
         Replica::check_create_temporary(old, block.gs, true, true)?;
         let mut replica = Replica::new(block.id, block.gs, ReplicaState::Temporary, 0);
         replica.note_received(data.len() as u64);
@@ -644,7 +650,10 @@ impl DataNode {
         gs: GenerationStamp,
         recovery: GenerationStamp,
     ) -> Result<Option<RecoveryInfo>, NodeError> {
-        let Some(stored) = self.replicas.get_mut(&id) else { return Ok(None) };
+        let Some(stored) = self.replicas.get_mut(&id) else {
+            self.absent.note(id, recovery);
+            return Ok(None);
+        };
         Ok(Some(stored.replica.init_recovery(gs, recovery)?))
     }
 

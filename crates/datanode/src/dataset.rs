@@ -54,7 +54,7 @@ use crate::volume::{ReplicaFiles, Volume, scan};
 use cairn_net::descriptors;
 use cairn_net::held::held;
 use cairn_replica::report::ReportedReplica;
-use cairn_replica::{Replica, ReplicaError};
+use cairn_replica::{Absent, Replica, ReplicaError};
 use cairn_stripe::{BlockId, StorageType};
 use slot::WriterSlot;
 use std::collections::{HashMap, HashSet};
@@ -162,6 +162,8 @@ pub(crate) struct Dataset {
     turns: Turns,
     /// Replicas that are forgotten, and whose files are being deleted. Locked after the map.
     deleting: Mutex<HashSet<BlockId>>,
+    /// Blocks that a recovery was told are not here. Locked after the map.
+    absent: Mutex<Absent>,
     /// The blocks of which somebody makes a copy on another volume.
     copying: Turns,
     /// How often the NameNode was asked for a registration.
@@ -227,6 +229,7 @@ impl Dataset {
             map: Mutex::default(),
             turns: Turns::default(),
             deleting: Mutex::default(),
+            absent: Mutex::default(),
             copying: Turns::default(),
             registrations: AtomicU64::new(0),
             ram: memory::Ram::new(LockedMemory::new(config.max_locked_memory, sys::page_len())),
@@ -364,6 +367,10 @@ impl Dataset {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<BlockId, Entry>> {
         held(&self.map)
+    }
+
+    fn absent(&self) -> MutexGuard<'_, Absent> {
+        held(&self.absent)
     }
 
     fn deleting(&self) -> MutexGuard<'_, HashSet<BlockId>> {

@@ -222,9 +222,9 @@ impl DataNodeError {
             DataNodeError::Replica(
                 ReplicaError::AlreadyExists { .. } | ReplicaError::Unsettled { .. },
             ) => "org.apache.hadoop.hdfs.server.datanode.ReplicaAlreadyExistsException",
-            DataNodeError::Replica(ReplicaError::RecoveryInProgress { .. }) => {
-                class::RECOVERY_IN_PROGRESS
-            }
+            DataNodeError::Replica(
+                ReplicaError::RecoveryInProgress { .. } | ReplicaError::Late { .. },
+            ) => class::RECOVERY_IN_PROGRESS,
             DataNodeError::Corrupt(_) => class::CHECKSUM,
             DataNodeError::NoSpace { .. } => {
                 "org.apache.hadoop.util.DiskChecker$DiskOutOfSpaceException"

@@ -6,6 +6,7 @@
 //! the DataNode shell carries the decisions out. Invariant: a replica's generation stamp never
 //! shrinks, and bytes below its acknowledged length are never given up by an operation of a writer.
 
+pub mod absent;
 pub mod checksum;
 pub mod group;
 pub mod ram_disk;
@@ -14,6 +15,7 @@ pub mod report;
 pub mod state;
 pub mod sum;
 
+pub use absent::Absent;
 pub use checksum::{Checksum, ChunkTail, CrcFold, Placement};
 pub use ram_disk::{RamDisk, Ticket};
 pub use state::{RecoveryInfo, Replica, ReplicaError, ReplicaState};

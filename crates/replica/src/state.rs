@@ -132,6 +132,18 @@ pub enum ReplicaError {
         /// Bytes acknowledged by the whole pipeline.
         acked: u64,
     },
+    /// A newer recovery was told that there is no replica of the block.
+    #[error(
+        "Block {block}_{gs} is under recovery {recovery}, which was told that there is no replica here"
+    )]
+    Late {
+        /// Block that was to be opened.
+        block: BlockId,
+        /// Stamp of who wanted to.
+        gs: GenerationStamp,
+        /// Id of the recovery.
+        recovery: GenerationStamp,
+    },
     /// A newer recovery holds the replica.
     #[error("rur.getRecoveryID() = {held} >= recoveryId = {asked}, block={block}")]
     RecoveryInProgress {

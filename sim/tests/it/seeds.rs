@@ -112,6 +112,15 @@ fn an_open_replica_is_not_torn_while_the_node_of_the_other_may_be_let_go() {
     assert_eq!(run(1538, Options::default(), &mut Right).violation, None);
 }
 
+/// A recovery finds nothing, and a writer that was given the block before opens its replicas only then.
+#[test]
+fn a_writer_that_comes_after_a_recovery_that_found_nothing_is_told_of_no_byte() {
+    let options = Options { is_contended: true, ..Options::default() };
+    for seed in [30, 309] {
+        assert_eq!(run(seed, options, &mut Right).violation, None, "seed {seed}");
+    }
+}
+
 /// What a DataNode has read before it registered was not ordered by the NameNode that it registers with.
 #[test]
 fn a_replica_that_was_read_before_its_node_registered_is_not_proven() {

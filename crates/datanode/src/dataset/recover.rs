@@ -26,7 +26,10 @@ impl Dataset {
             let turn = self.turns.take(block.id).await;
             let busy = {
                 let map = self.lock();
-                let Some(entry) = map.get(&block.id) else { return Ok(None) };
+                let Some(entry) = map.get(&block.id) else {
+                    self.absent().note(block.id, recovery_id);
+                    return Ok(None);
+                };
                 match entry.writer.clone() {
                     Some(busy) => busy,
                     None => break (Placed::of(entry), turn),
@@ -49,7 +52,10 @@ impl Dataset {
         })?;
         let mut map = self.lock();
         // A volume that fails takes its replicas with it.
-        let Some(entry) = map.get_mut(&block.id) else { return Ok(None) };
+        let Some(entry) = map.get_mut(&block.id) else {
+            self.absent().note(block.id, recovery_id);
+            return Ok(None);
+        };
         entry.replica = found.replica;
         Ok(Some(entry.replica.init_recovery(block.gs, recovery_id)?))
     }

@@ -71,6 +71,9 @@ impl Dataset {
                 let mut map = self.lock();
                 // Nobody would forget what comes after the end.
                 self.check_open()?;
+                if !matches!(kind, WriteKind::Temporary { is_transfer: false }) {
+                    self.absent().check_open(block.id, gs)?;
+                }
                 let old = map.get(&block.id);
                 let replica = old.map(|entry| &entry.replica);
                 let has_writer = old.is_some_and(|entry| entry.writer.is_some());

@@ -45,6 +45,24 @@ async fn a_writer_that_waits_for_its_mirror_gives_way_to_a_recovery() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_comes_after_a_recovery_that_found_nothing_opens_nothing() {
+    let cluster = Cluster::start(3).await;
+    let locs = (0..3).map(|n| cluster.info(n)).collect();
+    cluster.send_command(0, recover(vec![order(block(ID, 1001, 0), 1005, locs)]));
+    cluster.wait("synchronization", |r| !r.synchronized.is_empty()).await;
+    assert!(cluster.name_node.record.lock().unwrap().synchronized[0].delete_block);
+    // A writer that was given the block before, and knows nothing of that.
+    let late = write_request(block(ID, 1001, 0), Stage::PipelineSetupCreate, vec![]);
+    let mut stream = cluster.connect(0).await;
+    stream.writer.send_op(Op::WriteBlock, &late).await.unwrap();
+    let answer = stream.reader.read_message::<BlockOpResponseProto>("answer").await;
+    assert!(answer.is_err(), "{answer:?}");
+    assert!(cluster.files(0, ID).is_empty());
+    // Who has the recovery's stamp comes after it.
+    write_block(&cluster, &[0], ID, 1005, &bytes(100)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn replicas_of_different_length_agree_on_the_shortest() {
     let mut cluster = Cluster::start(3).await;
     let data = bytes(2000);
