@@ -2,13 +2,13 @@
 //!
 //! What that takes, and in which order, is in `cairn_master::contiguous`.
 
-use cairn_net::disk_work::step_aside;
 use std::sync::Arc;
 
 use cairn_master::OpError;
 use cairn_master::contiguous::counts;
 use cairn_master::contiguous::rounds::{News, Round, Rounds};
 use cairn_namespace::query;
+use cairn_net::disk_work::step_aside;
 use tracing::{info, warn};
 
 use crate::clock::TICK_MIN;

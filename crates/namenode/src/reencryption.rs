@@ -6,7 +6,6 @@
 //!
 //! Source: Hadoop 3.5.0 `ReencryptionHandler`, `ReencryptionUpdater`.
 
-use cairn_net::disk_work::step_aside;
 use std::sync::Arc;
 
 use cairn_kms::KmsError;
@@ -14,6 +13,7 @@ use cairn_namespace::encoding::to_record;
 use cairn_namespace::encryption::{FileKey, PlacedZone, Reencryption, Walk};
 use cairn_namespace::ops::encryption::{AdvanceReencryption, RenewedKey};
 use cairn_namespace::{InodeId, Outcome, query};
+use cairn_net::disk_work::step_aside;
 
 use crate::journal::ENTRY_LEN_MAX;
 use crate::key_provider::KeyProvider;

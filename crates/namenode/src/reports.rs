@@ -1,10 +1,10 @@
 //! What DataNodes tell, taken step by step: others get the cluster in between.
 
-use cairn_net::disk_work::step_aside;
 use std::fmt::Debug;
 
 use cairn_master::Lookup;
 use cairn_master::reports::{self, Begun, Heard, Told, Unheard};
+use cairn_net::disk_work::step_aside;
 use cairn_redundancy::{
     BlockRef, Changes, Cluster, Heartbeat, NodeAddress, NodeClaim, RedundancyError, Registration,
     ReplicaEvent, ReportCall, ReportedReplica,

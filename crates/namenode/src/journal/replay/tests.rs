@@ -103,7 +103,6 @@ fn problems(image: &Path) -> Vec<String> {
 #[test]
 fn what_the_log_says_that_was_done_is_written_and_not_decided_again() {
     let folder = tempfile::tempdir().unwrap();
-    Namesystem::open(folder.path(), far()).unwrap().close();
     let killed_a = killed(folder.path(), &["before", "a"]);
     let killed_b = killed(folder.path(), &["before", "b"]);
     let image = killed_a.with(&killed_a.entries);
@@ -137,7 +136,6 @@ fn what_the_log_says_that_was_done_is_written_and_not_decided_again() {
 #[test]
 fn a_log_that_does_not_follow_what_was_before_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    Namesystem::open(folder.path(), far()).unwrap().close();
     let killed = killed(folder.path(), &["a", "b", "c"]);
     let [a, b, c] = &killed.entries[..] else { panic!("three entries") };
     let (.., at_b) = killed.parts(1);
@@ -167,7 +165,6 @@ fn a_log_that_does_not_follow_what_was_before_is_refused() {
 #[test]
 fn a_command_alone_is_evaluated_among_others() {
     let folder = tempfile::tempdir().unwrap();
-    Namesystem::open(folder.path(), far()).unwrap().close();
     let killed = killed(folder.path(), &["a", "b", "c"]);
     let [a, _, c] = &killed.entries[..] else { panic!("three entries") };
     let (command, ..) = killed.parts(1);
