@@ -63,6 +63,8 @@ enum Command {
     Doctor(commands::doctor::Args),
     /// Show which groups users are in, as the NameNode sees it
     Groups(commands::groups::Args),
+    /// List configuration keys: what each is set to, its default, and what it is for
+    Keys(commands::keys::Args),
     /// List snapshots and what differs between them
     Snapshot(commands::snapshot::Args),
     /// Choose on which types of storage files are, with the commands of `hdfs storagepolicies`
@@ -136,6 +138,7 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
             Command::Debug(args) => commands::debug::run(&settings, args).await,
             Command::Doctor(args) => commands::doctor::run(&settings, args).await,
             Command::Groups(args) => commands::groups::run(&settings, args).await,
+            Command::Keys(args) => commands::keys::run(&settings, &args),
             Command::Snapshot(args) => commands::snapshot::run(&settings, args).await,
             Command::StoragePolicies(args) => {
                 commands::storage_policies::run(&settings, args).await

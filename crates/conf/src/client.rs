@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(c.home(), "/home/ann");
         assert_eq!((c.write_margin, c.hanging_unit_timeout), (2, Duration::from_secs(3)));
         assert_eq!((c.namenode.as_str(), c.block_size, c.umask), ("nn:8020", 4 << 20, 0o027));
-        assert_eq!(c.socket_timeout, crate::FOR_EVER, "as Hadoop takes 0");
+        assert_eq!(c.socket_timeout, value::FOR_EVER, "as Hadoop takes 0");
         assert_eq!(c.replace_datanode, ReplaceDataNode::Never);
         assert_eq!(c.failed_units_tolerated, Some(1));
         assert_eq!((c.key_provider.is_some(), c.ignore_server_key_provider), (true, true));

@@ -8,10 +8,12 @@ pub mod client;
 mod former_names;
 pub mod kms;
 pub mod nameservice;
-pub mod value;
 pub mod xml;
 
+pub use cairn_keys::value;
+
 use anyhow::{Context, Result, bail};
+use cairn_keys::Key;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -26,9 +28,6 @@ const POLICY_FILE: &str = "hadoop-policy.xml";
 
 /// What the keys of these lists begin with.
 const POLICY_KEYS: &str = "security.";
-
-/// What an endless wait lasts: a year, so that something can be added to it.
-pub const FOR_EVER: Duration = Duration::from_secs(365 * 86_400);
 
 /// How deep `${key}` may refer to other keys, as in Hadoop's `Configuration`.
 const MAX_SUBSTITUTIONS: usize = 20;
@@ -166,7 +165,16 @@ impl Configuration {
     /// A comma-separated list; empty where the key is absent.
     pub fn list(&self, key: &str) -> Vec<String> {
         let text = self.get(key).unwrap_or_default();
-        text.split(',').map(str::trim).filter(|s| !s.is_empty()).map(str::to_string).collect()
+        value::list(&text).map(str::to_string).collect()
+    }
+
+    /// Reads the keys of a table into `settings`, but for those that are read by hand; leaves what no key names.
+    pub fn fill<C>(&self, keys: &[Key<C>], settings: &mut C) -> Result<()> {
+        for key in keys {
+            let (Some(set), Some(text)) = (key.set, self.get(key.name)) else { continue };
+            set(settings, &text).with_context(|| wrong(key.name, &text))?;
+        }
+        Ok(())
     }
 
     /// Reads a key into `slot` with one of the parsers of [`value`]; leaves it where the key is absent.
@@ -177,8 +185,7 @@ impl Configuration {
         slot: &mut T,
     ) -> Result<()> {
         if let Some(text) = self.get(key) {
-            *slot =
-                parse(&text).with_context(|| format!("the value '{text}' of {key} is wrong"))?;
+            *slot = parse(&text).with_context(|| wrong(key, &text))?;
         }
         Ok(())
     }
@@ -193,37 +200,37 @@ impl Configuration {
 
     /// `true` or `false`.
     pub fn boolean(&self, key: &str, slot: &mut bool) -> Result<()> {
-        self.read(key, value::boolean, slot)
+        self.read(key, |text| Ok(value::boolean(text)?), slot)
     }
 
     /// A number of bytes, with or without a binary prefix (`64k`, `128m`).
     pub fn bytes(&self, key: &str, slot: &mut u64) -> Result<()> {
-        self.read(key, value::bytes, slot)
+        self.read(key, |text| Ok(value::bytes(text)?), slot)
     }
 
     /// A duration; a bare number is in milliseconds.
     pub fn millis(&self, key: &str, slot: &mut Duration) -> Result<()> {
-        self.read(key, |text| value::duration(text, Duration::from_millis(1)), slot)
+        self.read(key, |text| Ok(value::duration(text, Duration::from_millis(1))?), slot)
     }
 
-    /// How long to wait; a bare number is in milliseconds, and 0 is [`FOR_EVER`].
+    /// How long to wait; a bare number is in milliseconds, and 0 is [`value::FOR_EVER`].
     pub fn patience(&self, key: &str, slot: &mut Duration) -> Result<()> {
-        let patience = |text: &str| {
-            let time = value::duration(text, Duration::from_millis(1))?;
-            Ok(if time.is_zero() { FOR_EVER } else { time })
-        };
-        self.read(key, patience, slot)
+        self.read(key, |text| Ok(value::patience(text)?), slot)
     }
 
     /// A duration; a bare number is in seconds.
     pub fn seconds(&self, key: &str, slot: &mut Duration) -> Result<()> {
-        self.read(key, |text| value::duration(text, Duration::from_secs(1)), slot)
+        self.read(key, |text| Ok(value::duration(text, Duration::from_secs(1))?), slot)
     }
 
     /// The name of the default file system (`fs.defaultFS`), `hdfs://host:port`.
     pub fn default_fs(&self) -> Option<String> {
         self.get("fs.defaultFS")
     }
+}
+
+fn wrong(key: &str, text: &str) -> String {
+    format!("the value '{text}' of {key} is wrong")
 }
 
 /// The folder of the configuration when no flag names one: `HADOOP_CONF_DIR`, where that is set.

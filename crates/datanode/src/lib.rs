@@ -37,7 +37,7 @@ mod sys;
 mod tunables;
 mod volume;
 
-pub use config::{DataDir, DataNodeConfig, Durability};
+pub use config::{DataDir, DataNodeConfig, Durability, medium};
 pub use dataset::RamDiskStats;
 pub use error::DataNodeError;
 pub use node::scans::VolumeScan;

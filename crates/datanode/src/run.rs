@@ -72,7 +72,7 @@ impl DataNode {
             let access = blocking(move || read().map_err(DataNodeError::Policy)).await?;
             let addresses = (xfer_addr, ipc_addr, http_addr);
             let reconfiguration =
-                Reconfiguration::new(config.reload.clone(), reconfigure::PROPERTIES);
+                Reconfiguration::new(config.reload.clone(), cairn_keys::live(DataNodeConfig::KEYS));
             let node = Arc::new(Node::new(
                 config,
                 dataset,

@@ -220,7 +220,7 @@ impl NameNode {
                 operations: Operations::default(),
                 reconfiguration: Reconfiguration::new(
                     config.reload.clone(),
-                    protocol::reconfigure::PROPERTIES,
+                    protocol::reconfigure::PROPERTIES.to_vec(),
                 ),
                 walks: Arc::new(Semaphore::new(WALKS)),
                 groups,

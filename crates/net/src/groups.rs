@@ -5,6 +5,7 @@
 //!
 //! Source: Hadoop 3.5.0 `Groups`, `ShellBasedUnixGroupsMapping`.
 
+use cairn_keys::{Kind, MILLIS, SECONDS, keys, value};
 use std::collections::HashMap;
 use std::io;
 use std::process::Stdio;
@@ -29,29 +30,25 @@ const LOOKUPS: usize = 8;
 /// `hadoop.security.groups.shell.command.timeout` sets no limit unless it is told to.
 const LOOKUP_MAX: Duration = Duration::from_secs(20);
 
-/// Where groups come from, and how long they are believed; `Default` has Hadoop's defaults.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupsConfig {
-    /// Groups of users that go before what the system says: `hadoop.user.group.static.mapping.overrides`.
-    pub fixed: Vec<(String, Vec<String>)>,
-    /// How long looked-up groups are believed: `hadoop.security.groups.cache.secs`.
-    pub believed_for: Duration,
-    /// How long a look-up that failed or found no groups is not tried again:
-    /// `hadoop.security.groups.negative-cache.secs`.
-    pub failure_believed_for: Duration,
-    /// A look-up that takes longer is told in the log: `hadoop.security.groups.cache.warn.after.ms`.
-    pub warn_after: Duration,
-}
+const OVERRIDES: Kind<Vec<(String, Vec<String>)>> = Kind::new("user=group,group;…", value::groups);
 
-impl Default for GroupsConfig {
-    fn default() -> GroupsConfig {
-        GroupsConfig {
-            fixed: vec![("dr.who".into(), Vec::new())],
-            believed_for: Duration::from_secs(300),
-            failure_believed_for: Duration::from_secs(30),
-            warn_after: Duration::from_secs(5),
-        }
+keys! {
+    /// Where groups come from, and how long they are believed; `Default` has Hadoop's defaults.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct GroupsConfig {
+        /// Groups of users that go before what the system says.
+        fixed: Vec<(String, Vec<String>)>,
+        "hadoop.user.group.static.mapping.overrides" = "dr.who=;" as OVERRIDES;
+        /// How long looked-up groups are believed.
+        believed_for: Duration, "hadoop.security.groups.cache.secs" = "300" as SECONDS;
+        /// How long a look-up that failed or found no groups is not tried again.
+        failure_believed_for: Duration, "hadoop.security.groups.negative-cache.secs" = "30" as SECONDS;
+        /// A look-up that takes longer is told in the log.
+        warn_after: Duration, "hadoop.security.groups.cache.warn.after.ms" = "5000" as MILLIS;
     }
+    parts {}
+    by_hand {}
+    others {}
 }
 
 /// A cache in front of the system's user database.

@@ -61,13 +61,13 @@ struct State {
 /// The properties that a server can change, and what became of the last change.
 pub struct Reconfiguration<C> {
     reload: Option<Reload<C>>,
-    properties: &'static [Property],
+    properties: Vec<Property>,
     state: Mutex<State>,
 }
 
 impl<C> Reconfiguration<C> {
     /// For a server that has just read its configuration. Without `reload` there are no files to read again.
-    pub fn new(reload: Option<Reload<C>>, properties: &'static [Property]) -> Reconfiguration<C> {
+    pub fn new(reload: Option<Reload<C>>, properties: Vec<Property>) -> Reconfiguration<C> {
         let read = reload.as_ref().and_then(|reload| (reload.0)().ok());
         let values = read.map(|(_, values)| values).unwrap_or_default();
         let state = Mutex::new(State { values, ..State::default() });
@@ -100,7 +100,7 @@ impl<C> Reconfiguration<C> {
         let (settings, values) = (reload.0)().map_err(RemoteException::io)?;
         let mut state = self.lock();
         let mut changes = Vec::new();
-        for (name, default) in self.properties {
+        for (name, default) in &self.properties {
             let of = |values: &BTreeMap<String, String>| {
                 values.get(*name).cloned().unwrap_or_else(|| default.to_string())
             };
@@ -162,7 +162,7 @@ mod tests {
         ])));
         let read = files.clone();
         let reload = Reload::new(move || Ok((7, read.lock().unwrap().clone())));
-        let server = Reconfiguration::new(Some(reload), &[("a", ""), ("b", ""), ("c", "0")]);
+        let server = Reconfiguration::new(Some(reload), vec![("a", ""), ("b", ""), ("c", "0")]);
         let status = |server: &Reconfiguration<i32>| {
             let bytes = server.status().unwrap();
             GetReconfigurationStatusResponseProto::decode(&bytes[..]).unwrap()
@@ -194,6 +194,6 @@ mod tests {
         };
         server.start(apply).unwrap();
         assert_eq!(again, ["c"]);
-        assert!(Reconfiguration::<i32>::new(None, &[]).start(|_, _| Ok(())).is_err());
+        assert!(Reconfiguration::<i32>::new(None, Vec::new()).start(|_, _| Ok(())).is_err());
     }
 }

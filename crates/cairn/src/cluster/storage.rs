@@ -1,8 +1,7 @@
 //! What the volumes of an embedded cluster's DataNodes are.
 
-use crate::config::datanode::{medium, volume};
 use anyhow::{Result, bail};
-use cairn_datanode::DataDir;
+use cairn_datanode::{DataDir, medium};
 use cairn_stripe::StorageType;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -16,7 +15,7 @@ impl FromStr for Volumes {
 
     fn from_str(text: &str) -> Result<Volumes> {
         let one = |word: &str| match word.starts_with('[') {
-            true => volume(word).map(|dir| (dir.storage_type, Some(dir.path))),
+            true => word.parse().map(|dir: DataDir| Ok((dir.storage_type, Some(dir.path))))?,
             false => Ok((medium(word)?, None)),
         };
         let volumes = text.split(',').map(|word| one(word.trim())).collect::<Result<Vec<_>>>()?;

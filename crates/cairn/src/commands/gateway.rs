@@ -30,7 +30,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     conf.number("httpfs.http.port", &mut port)?;
     let addr = match args.listen {
         Some(addr) => addr,
-        None => config::namenode::address(&format!("{host}:{port}"))?,
+        None => config::value::address(&format!("{host}:{port}"))?,
     };
     let listener = TcpListener::bind(addr).await;
     let listener = listener.with_context(|| format!("cannot listen on {addr}"))?;

@@ -14,6 +14,7 @@ pub mod fs;
 pub mod fsck;
 pub mod gateway;
 pub mod groups;
+pub mod keys;
 pub mod namenode;
 pub mod pages;
 pub mod quickstart;

@@ -1,15 +1,13 @@
 //! A NameNode's settings from Hadoop's keys.
 
-use super::{
-    Configuration, NameNodes, encryption, groups, memory, slow, unsupported, value, webhdfs,
-};
+use super::{Configuration, NameNodes, encryption, memory, slow, unsupported, value, webhdfs};
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_namenode::config::{
     AuditConfig, ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource, SatisfierMode,
 };
+use cairn_net::groups::GroupsConfig;
 use cairn_stripe::StoragePolicy;
-use std::net::SocketAddr;
 use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,44 +84,38 @@ fn text(text: &str) -> Result<String> {
     Ok(text.to_string())
 }
 
-/// A local folder given as a path or a `file:` URI, perhaps behind a storage type in brackets.
-pub fn folder(text: &str) -> PathBuf {
-    let text = text.trim();
-    let text =
-        text.split_once(']').filter(|_| text.starts_with('[')).map_or(text, |(_, rest)| rest);
-    let local = text.strip_prefix("file://").or_else(|| text.strip_prefix("file:"));
-    PathBuf::from(local.unwrap_or(text))
-}
-
-/// A `host:port`, resolved.
-pub fn address(text: &str) -> Result<SocketAddr> {
-    use std::net::ToSocketAddrs;
-    let mut found = text.to_socket_addrs().with_context(|| format!("cannot resolve {text}"))?;
-    found.next().with_context(|| format!("{text} has no address"))
-}
-
 fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let dirs = conf.list("dfs.namenode.name.dir");
     if let Some(first) = dirs.first() {
-        c.name_dir = folder(first);
+        c.name_dir = value::folder(first);
     }
     if dirs.len() > 1 {
         let used = c.name_dir.display();
         tracing::warn!(%used, "of dfs.namenode.name.dir only the first folder is used: keep it on storage that is redundant");
     }
-    conf.read("dfs.namenode.storage.dir.perm", value::mode, &mut c.name_dir_mode)?;
+    conf.read(
+        "dfs.namenode.storage.dir.perm",
+        |text| Ok(value::mode(text)?),
+        &mut c.name_dir_mode,
+    )?;
     if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
-        c.rpc_addr = address(&NameNodes::of(conf, &uri)?.only("Cairn has")?)?;
+        c.rpc_addr = value::address(&NameNodes::of(conf, &uri)?.only("Cairn has")?)?;
     }
-    conf.read("dfs.namenode.rpc-address", address, &mut c.rpc_addr)?;
+    conf.read("dfs.namenode.rpc-address", |text| Ok(value::address(text)?), &mut c.rpc_addr)?;
     if let Some(host) = conf.get("dfs.namenode.rpc-bind-host") {
         let ip = match host.parse() {
             Ok(ip) => ip,
-            Err(_) => address(&format!("{host}:0")).context("dfs.namenode.rpc-bind-host")?.ip(),
+            Err(_) => {
+                value::address(&format!("{host}:0")).context("dfs.namenode.rpc-bind-host")?.ip()
+            }
         };
         c.rpc_addr.set_ip(ip);
     }
-    conf.read("dfs.namenode.http-address", |text| Ok(Some(address(text)?)), &mut c.http_addr)?;
+    conf.read(
+        "dfs.namenode.http-address",
+        |text| Ok(Some(value::address(text)?)),
+        &mut c.http_addr,
+    )?;
     let mut bytes = c.rpc_max_request_len as u64;
     conf.bytes("ipc.maximum.data.length", &mut bytes)?;
     c.rpc_max_request_len = usize::try_from(bytes)?;
@@ -280,7 +272,7 @@ fn users(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.boolean("dfs.permissions.ContentSummary.subAccess", &mut c.summaries_check_first)?;
     conf.read("dfs.permissions.superusergroup", text, &mut c.supergroup)?;
     conf.read("cairn.namenode.superuser", |text| Ok(Some(text.to_string())), &mut c.superuser)?;
-    groups::read(conf, &mut c.groups)
+    conf.fill(GroupsConfig::KEYS, &mut c.groups)
 }
 
 /// The keys that say who may use which protocol, where they are to be obeyed.
@@ -368,7 +360,7 @@ fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.millis("dfs.namenode.safemode.extension", &mut c.safe_mode_extension)?;
     conf.bytes("dfs.namenode.resource.du.reserved", &mut c.reserved_len)?;
     let dirs = conf.list("dfs.namenode.resource.checked.volumes");
-    c.checked_dirs = dirs.iter().map(|dir| folder(dir)).collect();
+    c.checked_dirs = dirs.iter().map(|dir| value::folder(dir)).collect();
     conf.millis("dfs.namenode.resource.check.interval", &mut c.resource_check_interval)
 }
 
@@ -600,13 +592,6 @@ mod tests {
     fn protected_directories_are_absolute_paths() {
         let listed = ["/b/", "/a//c", "/b", "//h/c", "rel", "/.reserved/raw/a", "hdfs://h/x"];
         assert_eq!(protected(&listed.map(str::to_string)), ["/a/c", "/b"]);
-    }
-
-    #[test]
-    fn folders_take_hadoops_forms() {
-        assert_eq!(folder("[SSD]file:///d/1"), PathBuf::from("/d/1"));
-        assert_eq!(folder("file:/d/1"), PathBuf::from("/d/1"));
-        assert_eq!(folder("/d/1"), PathBuf::from("/d/1"));
     }
 
     #[test]

@@ -4,71 +4,15 @@
 //! block scanner can be changed as well.
 
 use super::superuser::check_superuser;
-use crate::config::{DataDir, DataNodeConfig};
+use crate::config::{DataDir, DataNodeConfig, Live};
 use crate::dataset::{Removed, blocking};
 use crate::node::Node;
 use crate::{lazy_writer, scanner};
-use cairn_net::reconfiguration::Property;
 use cairn_net::rpc_server::Call;
 use cairn_wire::RemoteException;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-const DATA_DIRS: &str = "dfs.datanode.data.dir";
-const TRANSFER: &str = "dfs.datanode.data.transfer.bandwidthPerSec";
-const DATA_READ: &str = "dfs.datanode.data.read.bandwidthPerSec";
-const DATA_WRITE: &str = "dfs.datanode.data.write.bandwidthPerSec";
-const BALANCE: &str = "dfs.datanode.balance.bandwidthPerSec";
-const THREADS: &str = "dfs.datanode.ec.reconstruction.threads";
-const READ: &str = "dfs.datanode.ec.reconstruct.read.bandwidthPerSec";
-const WRITE: &str = "dfs.datanode.ec.reconstruct.write.bandwidthPerSec";
-const SCAN_RATE: &str = "dfs.block.scanner.volume.bytes.per.second";
-const SCAN_PERIOD: &str = "dfs.datanode.scan.period.hours";
-const MOVES: &str = "dfs.datanode.balance.max.concurrent.moves";
-const CONNECTIONS: &str = "dfs.datanode.max.transfer.threads";
-const REPORT: &str = "dfs.blockreport.intervalMsec";
-const SPLIT: &str = "dfs.blockreport.split.threshold";
-const PEER_STATS: &str = "dfs.datanode.peer.stats.enabled";
-const MIN_NODES: &str = "dfs.datanode.min.outlier.detection.nodes";
-const MIN_SAMPLES: &str = "dfs.datanode.peer.metrics.min.outlier.detection.samples";
-const LOW_PEER: &str = "dfs.datanode.slowpeer.low.threshold.ms";
-const OUTLIERS_REPORT: &str = "dfs.datanode.outliers.report.interval";
-const DISK_SAMPLING: &str = "dfs.datanode.fileio.profiling.sampling.percentage";
-const MIN_DISKS: &str = "dfs.datanode.min.outlier.detection.disks";
-const LOW_DISK: &str = "dfs.datanode.slowdisk.low.threshold.ms";
-const DISKS_AVOIDED: &str = "dfs.datanode.max.slowdisks.to.exclude";
-const SLOW_IO: &str = "dfs.datanode.slow.io.warning.threshold.ms";
-const CACHE_REPORT: &str = "dfs.cachereport.intervalMsec";
-
-/// The properties that can change.
-pub(crate) const PROPERTIES: &[Property] = &[
-    (DATA_DIRS, ""),
-    (BALANCE, "100m"),
-    (TRANSFER, "0"),
-    (DATA_READ, "0"),
-    (DATA_WRITE, "0"),
-    (READ, "0"),
-    (WRITE, "0"),
-    (THREADS, "8"),
-    (SCAN_RATE, "1048576"),
-    (SCAN_PERIOD, "504"),
-    (MOVES, "100"),
-    (CONNECTIONS, "4096"),
-    (REPORT, "21600000"),
-    (SPLIT, "1000000"),
-    (CACHE_REPORT, "10000"),
-    (PEER_STATS, "false"),
-    (MIN_NODES, "10"),
-    (LOW_PEER, "5"),
-    (MIN_SAMPLES, "1000"),
-    (DISK_SAMPLING, "0"),
-    (OUTLIERS_REPORT, "30m"),
-    (MIN_DISKS, "5"),
-    (LOW_DISK, "20"),
-    (DISKS_AVOIDED, "0"),
-    (SLOW_IO, "300"),
-];
 
 /// Answers a call of a superuser.
 pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, RemoteException> {
@@ -83,48 +27,62 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
 fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), String> {
     let both = [false, true].map(|is_urgent| node.reconstructions.budgets(is_urgent));
     let tunables = &node.tunables;
-    match name {
-        DATA_DIRS => return change_volumes(node, &new.data_dirs),
-        TRANSFER => node.transfer_budget.set(new.transfer_bandwidth),
-        DATA_READ => node.read_budget.set(new.read_bandwidth),
-        DATA_WRITE => node.write_budget.set(new.write_bandwidth),
-        BALANCE => node.balance_budget.set(new.balance_bandwidth),
-        READ => both.iter().for_each(|b| b.read.set(new.reconstruction_read_bandwidth)),
-        WRITE => both.iter().for_each(|b| b.write.set(new.reconstruction_write_bandwidth)),
-        THREADS => crate::ops::reconstruct::set_threads(node, new.reconstruction_threads),
-        SCAN_RATE => node.scanner.set_rate(new.scan_bytes_per_second),
-        SCAN_PERIOD => node.scanner.set_period(new.scan_period),
-        MOVES => tunables.moves.set_max(new.max_moves),
-        CONNECTIONS => tunables.max_connections.store(new.max_connections, Ordering::Relaxed),
-        REPORT => {
+    let Some(key) = Live::of(name) else {
+        return Err(format!("Property {name} is not reconfigurable"));
+    };
+    match key {
+        Live::Volumes => return change_volumes(node, &new.data_dirs),
+        Live::TransferBandwidth => node.transfer_budget.set(new.transfer_bandwidth),
+        Live::ReadBandwidth => node.read_budget.set(new.read_bandwidth),
+        Live::WriteBandwidth => node.write_budget.set(new.write_bandwidth),
+        Live::BalanceBandwidth => node.balance_budget.set(new.balance_bandwidth),
+        Live::ReconstructionRead => {
+            both.iter().for_each(|b| b.read.set(new.reconstruction_read_bandwidth))
+        }
+        Live::ReconstructionWrite => {
+            both.iter().for_each(|b| b.write.set(new.reconstruction_write_bandwidth))
+        }
+        Live::ReconstructionThreads => {
+            crate::ops::reconstruct::set_threads(node, new.reconstruction_threads)
+        }
+        Live::ScanRate => node.scanner.set_rate(new.scan_bytes_per_second),
+        Live::ScanPeriod => node.scanner.set_period(new.scan_period),
+        Live::Moves => tunables.moves.set_max(new.max_moves),
+        Live::Connections => tunables.max_connections.store(new.max_connections, Ordering::Relaxed),
+        Live::ReportInterval => {
             tunables.block_report_interval.set(new.block_report_interval);
             tunables.report_interval_changed.notify_one();
         }
-        SPLIT => {
+        Live::ReportSplit => {
             let threshold = new.block_report_split_threshold;
             tunables.block_report_split_threshold.store(threshold, Ordering::Relaxed);
         }
-        CACHE_REPORT => tunables.cache_report_interval.set(new.cache_report_interval),
-        PEER_STATS => node.peers.turn(new.peer_stats),
-        MIN_NODES => node.peers.min_nodes.store(new.outlier_min_nodes, Ordering::Relaxed),
-        LOW_PEER => node.peers.low_ms.store(new.slow_peer_low_ms, Ordering::Relaxed),
-        MIN_SAMPLES => node.peers.min_samples.store(new.outlier_min_samples, Ordering::Relaxed),
-        DISK_SAMPLING => {
+        Live::CacheReportInterval => tunables.cache_report_interval.set(new.cache_report_interval),
+        Live::PeerStats => node.peers.turn(new.peer_stats),
+        Live::OutlierMinNodes => {
+            node.peers.min_nodes.store(new.outlier_min_nodes, Ordering::Relaxed)
+        }
+        Live::SlowPeerLow => node.peers.low_ms.store(new.slow_peer_low_ms, Ordering::Relaxed),
+        Live::OutlierMinSamples => {
+            node.peers.min_samples.store(new.outlier_min_samples, Ordering::Relaxed)
+        }
+        Live::DiskSampling => {
             node.dataset.sampling().set(new.disk_sampling_percentage);
             node.compare_disks();
         }
-        MIN_DISKS => node.disks.min_disks.store(new.outlier_min_disks, Ordering::Relaxed),
-        LOW_DISK => node.disks.low_ms.store(new.slow_disk_low_ms, Ordering::Relaxed),
-        DISKS_AVOIDED => {
+        Live::OutlierMinDisks => {
+            node.disks.min_disks.store(new.outlier_min_disks, Ordering::Relaxed)
+        }
+        Live::SlowDiskLow => node.disks.low_ms.store(new.slow_disk_low_ms, Ordering::Relaxed),
+        Live::SlowDisksAvoided => {
             node.disks.max_avoided.store(new.max_slow_disks_avoided, Ordering::Relaxed);
             node.compare_disks();
         }
-        SLOW_IO => node.dataset.slow_io().threshold.set(new.slow_io_threshold),
-        OUTLIERS_REPORT => {
+        Live::SlowIo => node.dataset.slow_io().threshold.set(new.slow_io_threshold),
+        Live::OutliersReport => {
             node.peers.report_interval.set(new.outliers_report_interval);
             node.heartbeat_now.notify_one();
         }
-        _ => return Err(format!("Property {name} is not reconfigurable")),
     }
     Ok(())
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::dataset::Dataset;
 use crate::peers::Kind;
 use crate::volume::latency::DiskWork;
+use cairn_keys::live;
 use cairn_net::access::Access;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_wire::proto::hdfs::DatanodeIDProto;
@@ -11,7 +12,7 @@ use std::time::Duration;
 fn node(config: &DataNodeConfig) -> Arc<Node> {
     let dataset = Dataset::open(config).unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let reconfiguration = Reconfiguration::new(config.reload.clone(), PROPERTIES);
+    let reconfiguration = Reconfiguration::new(config.reload.clone(), live(DataNodeConfig::KEYS));
     let (calls, addresses) = (Arc::new(crate::protocol::metrics()), (any, any, None));
     Arc::new(Node::new(
         config.clone(),
@@ -27,37 +28,40 @@ fn node(config: &DataNodeConfig) -> Arc<Node> {
 fn held(node: &Node, name: &str) -> String {
     let budgets = [false, true].map(|is_urgent| node.reconstructions.budgets(is_urgent));
     let (tunables, peers, disks) = (&node.tunables, &node.peers, &node.disks);
-    let number = match name {
-        DATA_DIRS => {
+    let number = match Live::of(name).unwrap() {
+        Live::Volumes => {
             let volumes = node.dataset.volumes();
             let dirs = volumes.iter().filter_map(|volume| volume.root().file_name());
             return format!("{:?}", dirs.collect::<Vec<_>>());
         }
-        READ => return format!("{:?}", budgets.map(|budget| budget.read.get())),
-        WRITE => return format!("{:?}", budgets.map(|budget| budget.write.get())),
-        SCAN_PERIOD => return format!("{:?}", node.scanner.period()),
-        REPORT => return format!("{:?}", tunables.block_report_interval.get()),
-        CACHE_REPORT => return format!("{:?}", tunables.cache_report_interval.get()),
-        SLOW_IO => return format!("{:?}", node.dataset.slow_io().threshold.get()),
-        OUTLIERS_REPORT => return format!("{:?}", peers.report_interval.get()),
-        TRANSFER => node.transfer_budget.get(),
-        DATA_READ => node.read_budget.get(),
-        DATA_WRITE => node.write_budget.get(),
-        BALANCE => node.balance_budget.get(),
-        THREADS => node.reconstructions.threads.load(Ordering::Relaxed) as u64,
-        SCAN_RATE => node.scanner.rate(),
-        MOVES => tunables.moves.max() as u64,
-        CONNECTIONS => tunables.max_connections.load(Ordering::Relaxed) as u64,
-        SPLIT => tunables.block_report_split_threshold.load(Ordering::Relaxed) as u64,
-        PEER_STATS => u64::from(peers.of(&DatanodeIDProto::default(), Kind::Send).is_some()),
-        MIN_NODES => peers.min_nodes.load(Ordering::Relaxed),
-        MIN_SAMPLES => peers.min_samples.load(Ordering::Relaxed),
-        LOW_PEER => peers.low_ms.load(Ordering::Relaxed),
-        DISK_SAMPLING => u64::from(node.dataset.sampling().percentage()),
-        MIN_DISKS => disks.min_disks.load(Ordering::Relaxed),
-        LOW_DISK => disks.low_ms.load(Ordering::Relaxed),
-        DISKS_AVOIDED => disks.max_avoided.load(Ordering::Relaxed) as u64,
-        _ => panic!("what is {name}?"),
+        Live::ReconstructionRead => {
+            return format!("{:?}", budgets.map(|budget| budget.read.get()));
+        }
+        Live::ReconstructionWrite => {
+            return format!("{:?}", budgets.map(|budget| budget.write.get()));
+        }
+        Live::ScanPeriod => return format!("{:?}", node.scanner.period()),
+        Live::ReportInterval => return format!("{:?}", tunables.block_report_interval.get()),
+        Live::CacheReportInterval => return format!("{:?}", tunables.cache_report_interval.get()),
+        Live::SlowIo => return format!("{:?}", node.dataset.slow_io().threshold.get()),
+        Live::OutliersReport => return format!("{:?}", peers.report_interval.get()),
+        Live::TransferBandwidth => node.transfer_budget.get(),
+        Live::ReadBandwidth => node.read_budget.get(),
+        Live::WriteBandwidth => node.write_budget.get(),
+        Live::BalanceBandwidth => node.balance_budget.get(),
+        Live::ReconstructionThreads => node.reconstructions.threads.load(Ordering::Relaxed) as u64,
+        Live::ScanRate => node.scanner.rate(),
+        Live::Moves => tunables.moves.max() as u64,
+        Live::Connections => tunables.max_connections.load(Ordering::Relaxed) as u64,
+        Live::ReportSplit => tunables.block_report_split_threshold.load(Ordering::Relaxed) as u64,
+        Live::PeerStats => u64::from(peers.of(&DatanodeIDProto::default(), Kind::Send).is_some()),
+        Live::OutlierMinNodes => peers.min_nodes.load(Ordering::Relaxed),
+        Live::OutlierMinSamples => peers.min_samples.load(Ordering::Relaxed),
+        Live::SlowPeerLow => peers.low_ms.load(Ordering::Relaxed),
+        Live::DiskSampling => u64::from(node.dataset.sampling().percentage()),
+        Live::OutlierMinDisks => disks.min_disks.load(Ordering::Relaxed),
+        Live::SlowDiskLow => disks.low_ms.load(Ordering::Relaxed),
+        Live::SlowDisksAvoided => disks.max_avoided.load(Ordering::Relaxed) as u64,
     };
     number.to_string()
 }
@@ -102,9 +106,10 @@ async fn each_property_changes_what_it_would_at_a_start_and_nothing_else() {
         ..DataNodeConfig::default()
     };
     let (node, anew) = (node(&before), node(&changed(anew.path())));
-    let all = |node: &Node| PROPERTIES.iter().map(|(name, _)| held(node, name)).collect();
+    let all =
+        |node: &Node| live(DataNodeConfig::KEYS).iter().map(|(name, _)| held(node, name)).collect();
     let mut expected: Vec<String> = all(&node);
-    for ((name, _), expected_at) in PROPERTIES.iter().zip(0..) {
+    for ((name, _), expected_at) in live(DataNodeConfig::KEYS).into_iter().zip(0..) {
         let at_start = held(&anew, name);
         assert_ne!(expected[expected_at], at_start, "{name} is not changed by this test");
         apply(&node, name, &changed(running.path())).unwrap();
@@ -139,16 +144,22 @@ async fn which_disks_are_kept_off_is_decided_anew_when_settings_change() {
     };
     node.compare_disks();
     assert_eq!((node.disks.slow().len(), avoided()), (1, vec![false; 3]));
-    change(DISKS_AVOIDED, &|new| new.max_slow_disks_avoided = 1);
+    change("dfs.datanode.max.slowdisks.to.exclude", &|new| new.max_slow_disks_avoided = 1);
     assert_eq!(avoided(), [false, true, false]);
-    change(DISKS_AVOIDED, &|new| new.max_slow_disks_avoided = 0);
+    change("dfs.datanode.max.slowdisks.to.exclude", &|new| new.max_slow_disks_avoided = 0);
     assert_eq!(avoided(), [false; 3]);
-    change(DISKS_AVOIDED, &|new| new.max_slow_disks_avoided = 2);
+    change("dfs.datanode.max.slowdisks.to.exclude", &|new| new.max_slow_disks_avoided = 2);
     assert_eq!(avoided(), [false, true, false]);
-    change(DISK_SAMPLING, &|new| new.disk_sampling_percentage = 50);
+    change("dfs.datanode.fileio.profiling.sampling.percentage", &|new| {
+        new.disk_sampling_percentage = 50
+    });
     assert_eq!(avoided(), [false, true, false], "it is measured still");
-    change(DISK_SAMPLING, &|new| new.disk_sampling_percentage = 0);
+    change("dfs.datanode.fileio.profiling.sampling.percentage", &|new| {
+        new.disk_sampling_percentage = 0
+    });
     assert_eq!((node.disks.slow().len(), avoided()), (0, vec![false; 3]));
-    change(DISK_SAMPLING, &|new| new.disk_sampling_percentage = 100);
+    change("dfs.datanode.fileio.profiling.sampling.percentage", &|new| {
+        new.disk_sampling_percentage = 100
+    });
     assert_eq!((node.disks.slow().len(), avoided()), (0, vec![false; 3]), "it begins anew");
 }

@@ -1,0 +1,100 @@
+//! The tables of keys of all roles, side by side, and the page of the book that is made of them.
+
+use cairn_datanode::DataNodeConfig;
+use cairn_keys::Key;
+use cairn_net::groups::GroupsConfig;
+use std::fmt::Write;
+
+/// What the page begins with.
+const ABOVE: &str = "\
+# Configuration keys
+
+Made from the tables in the source by `cairn keys --page`: edit those (`cairn_keys::keys!`), not this page. `cairn keys \
+WORD` tells what a key is set to, and `cairn doctor` which keys of a configuration nobody reads. Times take a suffix (`ms`, \
+`s`, `m`, `h`, `d`), bytes too (`k`, `m`, `g`, `t`). What is *live* changes while the role runs: edit the file, then \
+`hdfs dfsadmin -reconfig` or `cairn admin reconfig`. Not all keys are here yet; [Keys](operations/keys.md) has those \
+of Cairn.
+";
+
+/// One key as it is shown.
+pub struct Row {
+    /// Who reads it.
+    pub role: &'static str,
+    pub name: &'static str,
+    pub takes: &'static str,
+    pub default: &'static str,
+    pub is_live: bool,
+    pub meaning: String,
+}
+
+/// All keys of the tables: role by role, by name.
+pub fn rows() -> Vec<Row> {
+    let roles = [of("DataNode", DataNodeConfig::KEYS), of("All servers", GroupsConfig::KEYS)];
+    roles.into_iter().flatten().collect()
+}
+
+fn of<C>(role: &'static str, keys: &[Key<C>]) -> Vec<Row> {
+    let mut rows: Vec<Row> = keys
+        .iter()
+        .map(|key| Row {
+            role,
+            name: key.name,
+            takes: key.takes,
+            default: key.default,
+            is_live: key.is_live,
+            meaning: key.meaning.trim().to_string(),
+        })
+        .collect();
+    rows.sort_by_key(|row| row.name);
+    rows
+}
+
+/// The page of the book.
+pub fn page() -> String {
+    let mut page = ABOVE.to_string();
+    let mut role = "";
+    for row in rows() {
+        if row.role != role {
+            role = row.role;
+            let _ = write!(
+                page,
+                "\n## {role}\n\n| Key | Takes | Default | | |\n|---|---|---|---|---|\n"
+            );
+        }
+        let default = match row.default {
+            "" => String::new(),
+            // Words that stand for what depends on the machine.
+            words if words.contains(' ') => words.to_string(),
+            value => format!("`{value}`"),
+        };
+        let live = if row.is_live { "live" } else { "" };
+        let Row { name, takes, meaning, .. } = row;
+        let _ = writeln!(page, "| `{name}` | {takes} | {default} | {live} | {meaning} |");
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_page_of_the_book_is_that_of_the_tables() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/keys.md");
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(written == page(), "run `cairn keys --page > docs/keys.md`");
+    }
+
+    #[test]
+    fn a_key_stands_in_a_table_once_and_by_its_present_name() {
+        let mut seen = BTreeSet::new();
+        for row in rows() {
+            assert!(seen.insert((row.role, row.name)), "{} is there twice", row.name);
+            let mut conf = crate::config::Configuration::default();
+            conf.set(row.name, "x");
+            assert!(conf.iter().any(|(key, _)| key == row.name), "{} has another name", row.name);
+            assert!(row.meaning.ends_with('.') && !row.meaning.contains('|'), "{}", row.meaning);
+        }
+    }
+}
