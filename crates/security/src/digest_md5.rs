@@ -1,0 +1,271 @@
+//! DIGEST-MD5, as Java's SASL speaks it, for peers that hold a token.
+//!
+//! The user's name is the token's identifier and the password that of the token, both in base 64. A peer shows that it
+//! knows the password, and the server shows it likewise. With integrity or privacy both derive keys from it, for
+//! HMAC-MD5 and for RC4: of the ciphers that Java has, the one that clients of every language have as well.
+//!
+//! Source: RFC 2831, and what a JDK does where that leaves a choice (`DigestMD5Server`, `DigestMD5Client`).
+
+mod hash;
+mod layer;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use self::hash::{hash, hex};
+use crate::digest::{Directives, MAX_BUF, malformed, put, put_quoted};
+use crate::sasl::Layer;
+use crate::token::is_same;
+use crate::{Protection, SaslError};
+
+/// The realm, and the host of the service, of all of Hadoop. Source: Hadoop 3.5.0 `SaslRpcServer#SASL_DEFAULT_REALM`.
+const REALM: &str = "default";
+/// What the service is called: its protocol is empty. Source: Hadoop 3.5.0 `SaslRpcServer#SaslRpcServer`.
+const URI: &str = "/default";
+/// How often a nonce is used. Source: RFC 2831, section 2.1.2.
+const NONCE_COUNT: &str = "00000001";
+/// The only cipher.
+const CIPHER: &str = "rc4";
+/// What is added to the digest where more than authentication is wanted.
+const LAYER_MARK: &str = ":00000000000000000000000000000000";
+
+/// Bytes of a nonce before they are made text.
+pub const NONCE_LEN: usize = 30;
+
+/// A secret that both sides know, under a name.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret {
+    /// The token's identifier.
+    pub identifier: Vec<u8>,
+    /// Its password.
+    pub password: Vec<u8>,
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secret").finish_non_exhaustive()
+    }
+}
+
+/// The server's side of one exchange.
+#[derive(Clone, Debug)]
+pub struct DigestServer {
+    nonce: String,
+    protections: Vec<Protection>,
+}
+
+/// What a server has found.
+#[derive(Debug)]
+pub struct Verified<T> {
+    /// What the client is to be told.
+    pub answer: Vec<u8>,
+    /// What was said of the token.
+    pub token: T,
+    /// Around everything that follows, if anything is.
+    pub layer: Option<Layer>,
+}
+
+impl DigestServer {
+    /// For one client, with random bytes that were never used before.
+    pub fn new(nonce: [u8; NONCE_LEN], protections: &[Protection]) -> DigestServer {
+        DigestServer { nonce: STANDARD.encode(nonce), protections: protections.to_vec() }
+    }
+
+    /// What the client is asked.
+    ///
+    /// Source: JDK 17 `DigestMD5Server#generateChallenge`.
+    pub fn challenge(&self) -> Vec<u8> {
+        let qops: Vec<&str> = self.protections.iter().map(|one| one.qop()).collect();
+        let mut out = String::new();
+        put_quoted("realm", REALM, &mut out);
+        put_quoted("nonce", &self.nonce, &mut out);
+        put_quoted("qop", &qops.join(","), &mut out);
+        put("charset", "utf-8", &mut out);
+        if self.protections.contains(&Protection::Privacy) {
+            put_quoted("cipher", CIPHER, &mut out);
+        }
+        put("algorithm", "md5-sess", &mut out);
+        out.into_bytes()
+    }
+
+    /// Judges what the client has answered. `find` says what a token's password is, and what else is known of it.
+    ///
+    /// Source: JDK 17 `DigestMD5Server#validateClientResponse`.
+    pub fn verify<T, E: From<SaslError>>(
+        &self,
+        response: &[u8],
+        find: impl FnOnce(&[u8]) -> Result<(Vec<u8>, T), E>,
+    ) -> Result<Verified<T>, E> {
+        let response = Directives::parse(response)?;
+        if response.get("charset").is_some_and(|charset| charset != "utf-8") {
+            return Err(malformed("Incompatible charset value").into());
+        }
+        let max_buf = response.max_buf()?;
+        let user = response.need("username")?;
+        if response.get("realm").unwrap_or_default() != REALM {
+            return Err(malformed("Nonexistent realm").into());
+        }
+        if response.need("nonce")? != self.nonce {
+            return Err(malformed("Mismatched nonce.").into());
+        }
+        if response.get("nc").is_some_and(|count| count != NONCE_COUNT) {
+            return Err(malformed("Nonce count does not match").into());
+        }
+        let qop = response.get("qop").unwrap_or("auth");
+        let protection = Protection::of_qop(qop).filter(|one| self.protections.contains(one));
+        let Some(protection) = protection else {
+            return Err(SaslError("DIGEST-MD5: server does not support  qop".into()).into());
+        };
+        if protection == Protection::Privacy && response.need("cipher")? != CIPHER {
+            return Err(SaslError("DIGEST-MD5: server does not support cipher".into()).into());
+        }
+        if !response.need("digest-uri")?.eq_ignore_ascii_case(URI) {
+            return Err(malformed("Mismatched URI").into());
+        }
+        if response.get("authzid").is_some_and(|other| other != user) {
+            return Err(SaslError("DIGEST-MD5: nobody may act as another".into()).into());
+        }
+        let identifier = STANDARD.decode(user).map_err(|_| malformed("username"))?;
+        let (password, token) = find(&identifier)?;
+        let proof = Proof {
+            user,
+            password: &STANDARD.encode(&password),
+            nonce: &self.nonce,
+            cnonce: response.need("cnonce")?,
+            uri: response.need("digest-uri")?,
+            authzid: response.get("authzid"),
+            protection,
+        };
+        let expected = proof.value("AUTHENTICATE");
+        if !is_same(expected.as_bytes(), response.need("response")?.as_bytes()) {
+            return Err(malformed("Mismatched response.").into());
+        }
+        let answer = format!("rspauth={}", proof.value("")).into_bytes();
+        Ok(Verified {
+            answer,
+            token,
+            layer: layer::of(&proof.session(), protection, false, max_buf),
+        })
+    }
+}
+
+/// The client's side of one exchange.
+#[derive(Debug)]
+pub struct DigestClient {
+    secret: Secret,
+    cnonce: String,
+    protections: Vec<Protection>,
+    /// What the server is to answer, and what follows.
+    expected: Option<(String, Option<Layer>)>,
+}
+
+impl DigestClient {
+    /// For one connection. Of `protections` the first that the server has is taken.
+    pub fn new(secret: Secret, nonce: [u8; NONCE_LEN], protections: &[Protection]) -> DigestClient {
+        let (cnonce, protections) = (STANDARD.encode(nonce), protections.to_vec());
+        DigestClient { secret, cnonce, protections, expected: None }
+    }
+
+    /// Answers the server's challenge.
+    ///
+    /// Source: JDK 17 `DigestMD5Client#generateClientResponse`.
+    pub fn respond(&mut self, challenge: &[u8]) -> Result<Vec<u8>, SaslError> {
+        let challenge = Directives::parse(challenge)?;
+        let nonce = challenge.need("nonce")?;
+        let realm = challenge.get("realm").unwrap_or(REALM);
+        if realm != REALM {
+            return Err(SaslError(format!("DIGEST-MD5: an unknown realm {realm}")));
+        }
+        let offered: Vec<&str> =
+            challenge.get("qop").unwrap_or("auth").split(',').map(str::trim).collect();
+        let chosen = self.protections.iter().find(|one| offered.contains(&one.qop()));
+        let Some(&protection) = chosen else {
+            let text = "No common protection layer between client and server";
+            return Err(SaslError(format!("DIGEST-MD5: {text}")));
+        };
+        let ciphers = challenge.get("cipher").unwrap_or_default();
+        if protection == Protection::Privacy
+            && !ciphers.split(',').any(|cipher| cipher.trim() == CIPHER)
+        {
+            return Err(SaslError(format!("DIGEST-MD5: the server lacks the cipher {CIPHER}")));
+        }
+        let (user, password) =
+            (STANDARD.encode(&self.secret.identifier), STANDARD.encode(&self.secret.password));
+        let proof = Proof {
+            user: &user,
+            password: &password,
+            nonce,
+            cnonce: &self.cnonce,
+            uri: URI,
+            authzid: None,
+            protection,
+        };
+        let mut out = String::new();
+        put("charset", "utf-8", &mut out);
+        put_quoted("username", &user, &mut out);
+        put_quoted("realm", REALM, &mut out);
+        put_quoted("nonce", nonce, &mut out);
+        put("nc", NONCE_COUNT, &mut out);
+        put_quoted("cnonce", &self.cnonce, &mut out);
+        put_quoted("digest-uri", URI, &mut out);
+        put("maxbuf", &MAX_BUF.to_string(), &mut out);
+        put("response", &proof.value("AUTHENTICATE"), &mut out);
+        put("qop", protection.qop(), &mut out);
+        if protection == Protection::Privacy {
+            put_quoted("cipher", CIPHER, &mut out);
+        }
+        let layer = layer::of(&proof.session(), protection, true, challenge.max_buf()?);
+        self.expected = Some((proof.value(""), layer));
+        Ok(out.into_bytes())
+    }
+
+    /// Judges the server's answer, which shows that it knows the secret too. Returns what is around all that follows.
+    pub fn finish(&mut self, answer: &[u8]) -> Result<Option<Layer>, SaslError> {
+        let Some((expected, layer)) = self.expected.take() else {
+            return Err(SaslError("DIGEST-MD5: an answer without a question".into()));
+        };
+        let answer = Directives::parse(answer)?;
+        if !is_same(answer.need("rspauth")?.as_bytes(), expected.as_bytes()) {
+            return Err(SaslError("DIGEST-MD5: the server does not know the token".into()));
+        }
+        Ok(layer)
+    }
+}
+
+/// What both sides compute.
+struct Proof<'a> {
+    user: &'a str,
+    password: &'a str,
+    nonce: &'a str,
+    cnonce: &'a str,
+    uri: &'a str,
+    authzid: Option<&'a str>,
+    protection: Protection,
+}
+
+impl Proof<'_> {
+    /// What the session's keys come from. Source: RFC 2831, section 2.1.2.1, `H(A1)`.
+    fn session(&self) -> [u8; 16] {
+        let user = hash(&[self.user, ":", REALM, ":", self.password].map(str::as_bytes));
+        let mut parts: Vec<&[u8]> =
+            vec![&user, b":", self.nonce.as_bytes(), b":", self.cnonce.as_bytes()];
+        if let Some(authzid) = self.authzid {
+            parts.extend([&b":"[..], authzid.as_bytes()]);
+        }
+        hash(&parts)
+    }
+
+    /// What shows that one knows the password. The server's has no method.
+    fn value(&self, method: &str) -> String {
+        let mark = if self.protection == Protection::Authentication { "" } else { LAYER_MARK };
+        let second = hex(&hash(&[method, ":", self.uri, mark].map(str::as_bytes)));
+        let first = hex(&self.session());
+        let qop = self.protection.qop();
+        let parts =
+            [&first, ":", self.nonce, ":", NONCE_COUNT, ":", self.cnonce, ":", qop, ":", &second];
+        hex(&hash(&parts.map(str::as_bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
