@@ -18,7 +18,8 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeSet;
 
 /// Times that a silent node takes to be dead, for which a NameNode that has started waits for nodes that it has not
-/// heard of, as they may have what open blocks were given before, and any NameNode for one at whose address another is.
+/// heard of, as they may have what open blocks were given before, and any NameNode for one that is decommissioned or at
+/// whose address another is.
 const PATIENCE: u32 = 10;
 
 impl Cluster {
@@ -163,9 +164,9 @@ impl Cluster {
     /// other places that may. Stale nodes are left out if enough others are there: one more than a replicated block
     /// needs, all that a group may need. Those that its writer went on without know nothing of what was acknowledged
     /// later: a recovery that finds no replica deletes the block, so of these none is asked; what units are there is
-    /// asked of live nodes, and no dead one is waited for. Dead nodes that an administrator has taken out of service do
-    /// not come back, nor do those in whose place another one has been for long; those that have come without what they had
-    /// are asked, and not waited for. Where a writer was given places by a NameNode that has ended, for a while any unit
+    /// asked of live nodes, and no dead one is waited for. Dead nodes that an administrator has taken out of service are
+    /// waited for as long as those in whose place another one is; those that have come without what they had are asked,
+    /// and not waited for. Where a writer was given places by a NameNode that has ended, for a while any unit
     /// may be somewhere, and as many replicas as there should be.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#getBlockRecoveryCommand`.
@@ -231,12 +232,13 @@ impl Cluster {
         (asked, away)
     }
 
-    /// Whether a node is there, or may come back with what it had.
+    /// Whether a node is there, or may come back with what it had. That it was let go, or was dead when it was told to
+    /// leave, does not show that others have that: they may have lost it since.
     fn may_return(&self, node: &DataNode, now: Now) -> bool {
         let patience = millis(PATIENCE * self.config.dead_interval());
         let silent_ms = now.mono_ms.saturating_sub(node.last_update_mono_ms);
-        let is_replaced = node.forgotten && silent_ms >= patience;
-        node.alive || node.admin != AdminState::Decommissioned && !is_replaced
+        let is_given_up = node.forgotten || node.admin == AdminState::Decommissioned;
+        node.alive || !is_given_up || silent_ms < patience
     }
 
     /// The live place whose node was heard of last, but not the one that led the last attempt unless

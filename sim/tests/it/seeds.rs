@@ -108,8 +108,17 @@ fn a_clone_with_a_torn_replica_counts_for_no_other_bytes_before_it_has_told() {
 
 /// One of two open replicas is torn, and the other one's node was let go before anybody could know.
 #[test]
-fn an_open_replica_is_not_torn_while_the_node_of_the_other_may_be_let_go() {
+fn a_recovery_waits_for_a_node_that_was_let_go_before_the_other_was_known_to_be_torn() {
     assert_eq!(run(1538, Options::default(), &mut Right).violation, None);
+}
+
+/// A node is let go, and one of those that were thought to have what it has has lost it unnoticed (81).
+#[test]
+fn much_comes_between_a_look_and_the_command_that_rests_on_it() {
+    let options = Options { is_contended: true, ..Options::default() };
+    for seed in [81] {
+        assert_eq!(run(seed, options, &mut Right).violation, None, "seed {seed}");
+    }
 }
 
 /// A recovery finds nothing, and a writer that was given the block before opens its replicas only then.

@@ -288,11 +288,31 @@ fn a_recovery_is_told_of_those_that_may_have_the_block_and_are_not_asked() {
     world.run(700_000, &[0]);
     assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1004), world.now));
     assert_eq!(recoveries(&world.run(3000, &[0])), [(2, vec![0])]);
-    // Taken out of service for good.
+    // Taken out of service, when nobody could know what the others have.
     let intent = AdminIntent::Decommission;
     world.cluster.set_admin_intent(&world.blocks, world.handle(0), intent, world.now);
     assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1005), world.now));
+    assert_eq!(recoveries(&world.run(3000, &[0])), [(2, vec![0])]);
+    // For good.
+    world.run(6_000_000, &[0]);
+    assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1006), world.now));
     assert_eq!(recoveries(&world.run(3000, &[0])), [(2, vec![])]);
+}
+
+/// Those that had it when the node was let go may have lost it since.
+#[test]
+fn a_recovery_is_told_of_a_node_that_was_let_go_and_is_silent() {
+    for (id, facts) in [(block(1), replicated(2, 0, OPEN)), (group(1), rs(2, 1, 0, OPEN))] {
+        let mut play = Play::new(5, 1);
+        open(&mut play.world, id, facts, &[0, 1, 2][..facts.layout.width().max(2)]);
+        play.decommission(1);
+        play.until(1, AdminState::Decommissioned);
+        play.kill(1);
+        let (now, world) = (play.world.now, &mut play.world);
+        assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), now));
+        let (others, unit) = if id.is_striped() { (2, 1) } else { (1, 0) };
+        assert_eq!(recoveries(&world.run(3000, &[1])), [(others, vec![unit])], "{id}");
+    }
 }
 
 /// It knows nothing of what was acknowledged without it, so nobody waits for it.
