@@ -339,11 +339,12 @@ impl NameNode {
         self.log.sync();
     }
 
-    /// Stops as by a power cut.
+    /// Stops as by a power cut. What it had set out to do just before does not happen.
     pub(crate) fn crash(&mut self) {
         self.up = false;
         self.life += 1;
         self.fall = None;
+        self.happenings.clear();
         let mut rng = self.rng.clone();
         self.log.crash(&mut rng);
         self.rng = rng;
