@@ -396,16 +396,23 @@ impl NameNode {
         store
     }
 
-    /// Whether a replay of the log gives the store.
+    /// Whether a replay of the log gives the store that is in force, and with the entries that wait to be logged what was
+    /// applied.
     pub(crate) fn is_replayable(&self) -> bool {
         let mut store = MemoryStore::new();
-        let all = self.log.clone().recover();
-        let mut is_applied = |entry: &Entry| {
-            let is_ok = apply(&mut store, entry).is_ok();
-            self.forget_handle(&mut store, &entry.command);
-            is_ok
+        let mut all = self.log.clone().recover();
+        let open = self.open.entries.iter().filter_map(|done| done.logged.as_ref());
+        all.extend(open.map(|(entry, _)| entry.clone()));
+        let (in_force, later) = all.split_at(self.logged.min(all.len()));
+        let are_applied = |store: &mut MemoryStore, entries: &[Entry]| {
+            entries.iter().all(|entry| {
+                let is_ok = apply(store, entry).is_ok();
+                self.forget_handle(store, &entry.command);
+                is_ok
+            })
         };
-        all.iter().all(&mut is_applied) && store == self.ahead
+        let is_in_force = are_applied(&mut store, in_force) && store == self.store;
+        is_in_force && are_applied(&mut store, later) && store == self.ahead
     }
 
     /// Panics if what the cluster knows does not follow from the namespace, or does not fit together.
