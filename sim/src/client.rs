@@ -366,7 +366,7 @@ impl World<'_> {
     /// Bytes of the file up to `end`, which are in `block`, must not be lost from now on.
     fn acknowledged(&mut self, file: InodeId, holder: &str, end: u64, block: BlockId) {
         // The answer may come after a power cut.
-        let is_torn = self.model.blocks.get(&block).is_some_and(|block| block.is_torn);
+        let is_torn = self.model.blocks.get(&block).is_some_and(|block| !block.torn.is_empty());
         if let Some(file) = self.written_by(file, holder).filter(|_| !is_torn) {
             file.acked = file.acked.max(end);
         }

@@ -37,9 +37,16 @@ pub(crate) struct BlockModel {
     pub(crate) tolerance: usize,
     /// Parts that have failed since it was whole.
     pub(crate) exposed: BTreeSet<Part>,
-    /// A power cut has taken what it could not bear to lose: until its writer has mended it, nothing more of it is
-    /// acknowledged than what was synced.
-    pub(crate) is_torn: bool,
+    /// Parts, with their stamps, of which a power cut has taken what it could not bear to lose: until its writer has mended
+    /// it, nothing more of it is acknowledged than what was synced.
+    pub(crate) torn: BTreeSet<(Part, GenerationStamp)>,
+}
+
+impl BlockModel {
+    /// A block that bears so many failures, of which those parts have failed.
+    pub(crate) fn new(tolerance: usize, exposed: BTreeSet<Part>) -> BlockModel {
+        BlockModel { tolerance, exposed, torn: BTreeSet::new() }
+    }
 }
 
 /// A contiguous group, or an attempt to make one.

@@ -29,7 +29,7 @@ impl World<'_> {
 
     /// A node is to leave; for a while, or until quiet time.
     fn decommission(&mut self, node: usize) -> bool {
-        if !self.can_be_told_to_leave(node) || !self.may_leave(node) {
+        if !self.can_be_told_to_leave(node) {
             return false;
         }
         self.note(|| format!("dn-{node} is to leave"));

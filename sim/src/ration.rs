@@ -6,17 +6,14 @@
 //! rest on is proven once and not again. What is destroyed of a member counts for its group, and as long as the attempt is
 //! open also for itself, whose copies may have to do without the group.
 //!
-//! What is open on a node that is to leave bears nothing, once enough others are thought to have the block: the node is let go,
-//! which nobody can know to be wrong who has not heard yet that another one was torn.
-//!
 //! When the power fails everywhere, nobody asks what blocks bear: of those that bear less than what is torn, no more is
 //! left to be kept than what was synced.
 
-use crate::data_node::{DataNode, Intent, Stored};
+use crate::data_node::{DataNode, Stored};
 use crate::model::{BlockModel, Part};
 use crate::name_node::Target;
 use crate::world::World;
-use cairn_redundancy::{BlockFacts, BlockState};
+use cairn_redundancy::BlockFacts;
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,8 +44,7 @@ impl World<'_> {
             Redundancy::Striped(policy) => policy.schema.data_units(),
         };
         let tolerance = placed.saturating_sub(needed);
-        let exposed = BTreeSet::new();
-        self.model.blocks.insert(id, BlockModel { tolerance, exposed, is_torn: false });
+        self.model.blocks.insert(id, BlockModel::new(tolerance, BTreeSet::new()));
     }
 
     /// A block is from now on what those `parts` of it hold under that stamp, of which `needed` are needed and no more
@@ -70,7 +66,7 @@ impl World<'_> {
         let failed = parts.iter().filter(|part| !is_intact(part));
         let exposed = failed.map(|(node, unit)| self.part(*node, *unit)).collect();
         let tolerance = parts.len().min(wanted).saturating_sub(needed);
-        self.model.blocks.insert(id, BlockModel { tolerance, exposed, is_torn: false });
+        self.model.blocks.insert(id, BlockModel::new(tolerance, exposed));
     }
 
     /// What is acknowledged of a block is from now on where its writer has said.
@@ -80,17 +76,20 @@ impl World<'_> {
         let Some(facts) = self.name_node.facts_of(id).filter(is_it) else { return };
         let has_bytes = |(_, unit): &Part| !facts.is_final() || facts.has_bytes(*unit);
         let parts: Vec<Part> = parts.into_iter().filter(has_bytes).collect();
-        let was_torn = self.model.blocks.get(&id).is_some_and(|block| block.is_torn);
+        let torn = self.model.blocks.get(&id).map(|block| block.torn.clone()).unwrap_or_default();
         self.begin_with((id, gs), &parts, (facts.data_units(), facts.expected_units()));
         // The writer may not have heard yet that their nodes have been down.
         let is_written = |(node, unit): &&Part| {
             let own_id = if id.is_striped() { id.internal(*unit) } else { id };
-            let stored = self.nodes[*node].replicas.get(&own_id);
-            stored.is_some_and(|stored| stored.replica.place() != ReplicaState::Rwr)
+            let part = self.part(*node, *unit);
+            self.nodes[*node].replicas.get(&own_id).is_some_and(|stored| {
+                let is_as_torn = torn.contains(&(part, stored.replica.gs()));
+                stored.replica.place() != ReplicaState::Rwr && !is_as_torn
+            })
         };
         let is_mended = parts.iter().filter(is_written).count() >= facts.data_units();
-        if let Some(block) = self.model.blocks.get_mut(&id) {
-            block.is_torn = was_torn && !is_mended;
+        if let Some(block) = self.model.blocks.get_mut(&id).filter(|_| !is_mended) {
+            block.torn = torn;
         }
     }
 
@@ -106,9 +105,11 @@ impl World<'_> {
         for (id, parts) in by_block {
             let new: BTreeSet<Part> =
                 parts.iter().map(|(node, own_id)| self.part(*node, own_id.unit())).collect();
-            let Some(block) = self.model.blocks.get_mut(&id) else { continue };
+            let Some(block) = self.model.blocks.get(&id) else { continue };
             let all: BTreeSet<Part> = block.exposed.union(&new).copied().collect();
-            if all.len() <= block.tolerance {
+            let is_borne = all.len() <= block.tolerance && self.bear_pipelines(id, &all);
+            let Some(block) = self.model.blocks.get_mut(&id) else { continue };
+            if is_borne {
                 block.exposed = all;
                 continue;
             }
@@ -119,11 +120,12 @@ impl World<'_> {
                 block.exposed = all;
                 continue;
             }
-            block.is_torn = true;
             // They have what was synced.
             for (node, own_id) in parts {
+                let part = (self.name_node.identity(node), own_id.unit());
                 if let Some(stored) = self.nodes[node].replicas.get_mut(&own_id) {
                     stored.is_torn = false;
+                    block.torn.insert((part, stored.replica.gs()));
                 }
             }
             let file = self.name_node.block(id).map(|info| info.block.file);
@@ -145,7 +147,7 @@ impl World<'_> {
     pub(crate) fn ended_torn(&mut self, id: BlockId) {
         let is_final = self.name_node.facts_of(id).is_some_and(|facts| facts.is_final());
         let block = self.model.blocks.get_mut(&id);
-        if let Some(block) = block.filter(|block| block.is_torn && is_final) {
+        if let Some(block) = block.filter(|block| !block.torn.is_empty() && is_final) {
             block.tolerance = 0;
             block.exposed.insert((FORMER, UnitIndex(0)));
         }
@@ -181,8 +183,8 @@ impl World<'_> {
         };
         let Some(block) = self.model.blocks.get(&id) else { return };
         let exposed = block.exposed.iter().copied().filter(is_told_in_vain).collect();
-        let is_torn = block.is_torn;
-        self.model.blocks.insert(id, BlockModel { tolerance, exposed, is_torn });
+        let torn = block.torn.clone();
+        self.model.blocks.insert(id, BlockModel { tolerance, exposed, torn });
     }
 
     /// Blocks of a file may be wanted in fewer replicas than before: they bear what these do, since any of the others may go.
@@ -209,84 +211,9 @@ impl World<'_> {
                 let new = parts.difference(&block.exposed).count();
                 let all = block.exposed.union(parts).copied().collect();
                 let is_borne = block.exposed.len() + new <= block.tolerance;
-                let is_left = || self.bears_leaving(*id, &all, parts, None);
-                new == 0 || is_borne && self.bear_pipelines(*id, &all) && is_left()
+                new == 0 || is_borne && self.bear_pipelines(*id, &all)
             })
         })
-    }
-
-    /// Whether a node may be told to leave: all that is open there is left without it.
-    pub(crate) fn may_leave(&self, node: usize) -> bool {
-        self.held(node).iter().all(|own_id| {
-            let id = own_id.group();
-            let block = self.model.blocks.get(&id).filter(|block| !block.exposed.is_empty());
-            block.is_none_or(|block| {
-                let exposed = &block.exposed;
-                self.bears_leaving(id, exposed, &BTreeSet::new(), Some(node))
-            })
-        })
-    }
-
-    /// Whether enough of a block that is not complete would be left if all were let go that are to leave, and `leaver` as
-    /// well. They are not while the NameNode thinks that the others have too little; of parts that have failed `just` now it
-    /// does not know, nor of those whose nodes it takes for live that have not registered since.
-    fn bears_leaving(
-        &self,
-        id: BlockId,
-        failed: &BTreeSet<Part>,
-        just: &BTreeSet<Part>,
-        leaver: Option<usize>,
-    ) -> bool {
-        let is_open = |facts: &BlockFacts| facts.state != BlockState::Complete;
-        let facts = self.name_node.facts_of(id).filter(|facts| !id.is_parity() && is_open(facts));
-        let Some(facts) = facts else { return true };
-        let leaves = |part: &Part| {
-            let node = self.standing_of(part.0);
-            let is_told = self.nodes.get(node).is_some_and(|node| node.intent == Intent::Leave);
-            is_told || leaver == Some(node)
-        };
-        let later = (Excluded((id, facts.gs)), Included((id, GenerationStamp(u64::MAX))));
-        let pipelines = self.pipelines.range(later).map(|(_, parts)| {
-            parts.iter().map(|(node, unit)| self.part(*node, *unit)).collect::<BTreeSet<Part>>()
-        });
-        std::iter::once(self.written_parts(id, &facts)).chain(pipelines).all(|parts| {
-            let (leaving, staying): (BTreeSet<Part>, BTreeSet<Part>) =
-                parts.into_iter().partition(leaves);
-            let is_thought_good = |part: &&Part| {
-                let is_known = !just.contains(*part) && self.is_known_to_be_torn(id, part);
-                !failed.contains(*part) || !is_known
-            };
-            let thought = staying.iter().filter(is_thought_good).count();
-            let left = staying.difference(failed).count();
-            leaving.is_empty() || thought < facts.data_units() || left >= facts.data_units()
-        })
-    }
-
-    /// What nodes have of a block that is being written.
-    fn written_parts(&self, id: BlockId, facts: &BlockFacts) -> BTreeSet<Part> {
-        let width = if id.is_striped() { facts.layout.width() } else { 1 };
-        let units = (0..width).map(|unit| UnitIndex(unit as u8));
-        let held = units.flat_map(|unit| {
-            let own_id = own_id(&[], id, unit);
-            let is_it = move |stored: &Stored| {
-                stored.replica.gs() >= facts.gs && stored.replica.place() != ReplicaState::Temporary
-            };
-            let standing = self.nodes.iter().filter(|node| self.stands(node.number));
-            let holders =
-                standing.filter(move |node| node.replicas.get(&own_id).is_some_and(is_it));
-            holders.map(move |node| self.part(node.number, unit))
-        });
-        held.collect()
-    }
-
-    /// Whether the NameNode counts no more on a part that a fault has torn: it takes its node for dead, or has heard that it
-    /// has started anew.
-    fn is_known_to_be_torn(&self, id: BlockId, (identity, unit): &Part) -> bool {
-        let Some(node) = self.nodes.get(self.standing_of(*identity)) else { return false };
-        let uuid = self.name_node.uuid_of(*identity);
-        let known = self.name_node.cluster.node_by_uuid(&uuid);
-        let is_there = node.replicas.contains_key(&own_id(&[], id, *unit));
-        known.is_none_or(|known| !known.alive) || is_there && node.is_registered
     }
 
     /// Whether a block could do without those parts if it came to rest on any of the pipelines that its writer goes on with

@@ -53,14 +53,8 @@ impl World<'_> {
             return self.violate(format!("the handle {handle} is given out again"));
         }
         let Some(group) = self.name_node.group_of(handle) else { return };
-        self.model.blocks.insert(
-            handle,
-            BlockModel {
-                tolerance: usize::from(group.m),
-                exposed: Default::default(),
-                is_torn: false,
-            },
-        );
+        let tolerance = usize::from(group.m);
+        self.model.blocks.insert(handle, BlockModel::new(tolerance, BTreeSet::new()));
         let bytes = |world: &World<'_>, id: BlockId, len: u64| {
             let info = world.name_node.block(id)?;
             world.data_of(&info, len)

@@ -189,7 +189,7 @@ impl World<'_> {
                 })
         };
         let left = (0..geometry.units()).filter(|unit| is_left(&UnitIndex(*unit as u8))).count();
-        let is_torn = self.model.blocks.get(&id).is_some_and(|block| block.is_torn);
+        let is_torn = self.model.blocks.get(&id).is_some_and(|block| !block.torn.is_empty());
         is_torn && len > 0 && left < geometry.data_units_with_bytes(len)
     }
 

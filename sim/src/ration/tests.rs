@@ -1,11 +1,12 @@
-//! What open replicas bear while nodes leave.
+//! What blocks bear that are being written.
 
-use crate::data_node::Intent;
+use crate::model::BlockModel;
 use crate::options::Options;
 use crate::parts::Right;
 use crate::world::World;
 use cairn_namespace::BlockState;
-use cairn_stripe::BlockId;
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use std::collections::BTreeSet;
 
 /// Lets things happen until a block is being written on two nodes.
 fn until_two_write(world: &mut World<'_>) -> (BlockId, usize, usize) {
@@ -24,28 +25,45 @@ fn until_two_write(world: &mut World<'_>) -> (BlockId, usize, usize) {
     }
 }
 
+/// Of one of two, what the writer goes on with alone, a power cut may take only what was not synced.
 #[test]
-fn an_open_replica_is_not_torn_while_the_node_of_the_other_may_be_let_go() {
-    let mut right = Right;
-    let options = Options { faults: 0, ..Options::default() };
-    let mut world = World::new(3, options, &mut right);
-    let (id, a, b) = until_two_write(&mut world);
-    assert!(world.bears_all(a, [id]) && world.bears_all(b, [id]));
-    world.nodes[b].intent = Intent::Leave;
-    assert!(!world.bears_all(a, [id]), "the other one may be let go");
-    assert!(world.bears_all(b, [id]), "and be lost, while the first one stays");
+fn a_power_cut_takes_no_more_than_the_pipeline_bears_that_comes_next() {
+    for goes_on_alone in [false, true] {
+        let mut right = Right;
+        let options = Options { faults: 0, ..Options::default() };
+        let mut world = World::new(3, options, &mut right);
+        let (id, a, _) = until_two_write(&mut world);
+        world.model.blocks.insert(id, BlockModel::new(1, BTreeSet::new()));
+        let (gs, part) = (world.name_node.block(id).unwrap().block.gs, (a, UnitIndex(0)));
+        if goes_on_alone {
+            world.pipelines.insert((id, GenerationStamp(gs.0 + 1)), vec![part]);
+        }
+        world.tear(&[(a, id)]);
+        let block = &world.model.blocks[&id];
+        let (failed, torn) = match goes_on_alone {
+            true => (vec![], vec![(part, gs)]),
+            false => (vec![part], vec![]),
+        };
+        assert_eq!(block.exposed, BTreeSet::from_iter(failed));
+        assert_eq!(block.torn, BTreeSet::from_iter(torn));
+    }
 }
 
+/// The NameNode falls before it has shown the end of the file that its log has.
 #[test]
-fn no_node_leaves_with_the_only_open_replica_before_it_is_known_to_be_that() {
+fn what_is_closed_in_the_log_only_when_it_is_torn_is_not_mended_by_that() {
     let mut right = Right;
     let options = Options { faults: 0, ..Options::default() };
     let mut world = World::new(3, options, &mut right);
     let (id, a, b) = until_two_write(&mut world);
-    assert!(world.may_leave(b));
-    assert!(world.fail_for(a, &[id]));
-    world.nodes[a].is_registered = false;
-    assert!(!world.may_leave(b), "it would be let go");
-    world.nodes[a].is_registered = true;
-    assert!(world.may_leave(b), "it must stay until others have what it has");
+    let gs = world.name_node.block(id).unwrap().block.gs;
+    let parts = vec![(a, UnitIndex(0)), (b, UnitIndex(0))];
+    for node in [a, b] {
+        world.nodes[node].finalize(id, gs).unwrap();
+    }
+    world.model.blocks.insert(id, BlockModel::new(1, BTreeSet::new()));
+    world.tear(&[(a, id), (b, id)]);
+    world.pipelines.insert((id, gs), parts);
+    world.rests_on_pipeline(id, gs);
+    assert_eq!(world.model.blocks[&id].torn.len(), 2);
 }
