@@ -273,10 +273,10 @@ impl World<'_> {
         let is_needed = info.block.state == BlockState::Complete
             && named.gs == info.block.gs
             && held.is_some_and(|stored| stored.data.len() as u64 == named.len && !stored.is_torn);
-        if !is_needed || self.is_excused(id) {
+        let unit = named.id.unit();
+        if !is_needed || self.is_excused(id) || self.has_failed_on_a_twin(id, node, unit) {
             return;
         }
-        let unit = named.id.unit();
         let others = self.name_node.cluster.locations(id).into_iter().filter(|place| {
             let other = self.name_node.target(place.storage).node;
             place.unit == unit && !place.corrupt && other != node
@@ -288,6 +288,14 @@ impl World<'_> {
         if !others.into_iter().any(is_there) {
             self.violate(format!("dn-{node} is told to delete {named:?}, the last of its index"));
         }
+    }
+
+    /// Whether a fault has taken what a DataNode has, which is on two machines: what one of them has lost, the other one may
+    /// have, and the NameNode was told only that it is bad.
+    fn has_failed_on_a_twin(&self, id: BlockId, node: usize, unit: UnitIndex) -> bool {
+        let clones = &self.name_node.clones;
+        let is_cloned = clones.contains_key(&node) || clones.values().any(|of| *of == node);
+        is_cloned && self.has_failed(id, node, unit)
     }
 
     pub(crate) fn check_replay(&mut self) {
