@@ -41,7 +41,7 @@ impl Access {
         from: IpAddr,
         groups: &Groups,
     ) -> Result<(), RemoteException> {
-        if let Some(real) = &user.real {
+        if let Some(real) = user.proxy() {
             let own = groups.of(&user.effective).await;
             let checked = self.proxy_users.check(real, &user.effective, &own, from);
             checked.map_err(|message| RemoteException::new(class::AUTHORIZATION, message))?;
@@ -95,7 +95,7 @@ mod tests {
         let policy = pairs(&[("security.client.protocol.acl", "ann")]);
         let check = async |policy: Option<&[(String, String)]>, user: &str, real: &str| {
             let access = Access::read(&proxies, policy).unwrap();
-            let user = UserInfo { effective: user.to_string(), real: Some(real.to_string()) };
+            let user = UserInfo { real: Some(real.to_string()), ..UserInfo::simple(user) };
             let from = IpAddr::from([127, 0, 0, 1]);
             let checked = access.authorize(&user, Some(CLIENT), from, &groups()).await;
             checked.map_err(|error| error.message)
@@ -119,7 +119,7 @@ mod tests {
             protocol: DATANODE.to_string().into(),
             method: "registerDatanode".to_string().into(),
             version: 1,
-            user: UserInfo { effective: user.to_string(), real: None }.into(),
+            user: UserInfo::simple(user).into(),
             client_id: [0; 16],
             call_id: 1,
             retry_count: 0,

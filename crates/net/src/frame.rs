@@ -7,9 +7,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use cairn_security::sasl::Open;
 use cairn_wire::{WireError, rpc};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
+
+use crate::channel::{Channel, Side};
 
 /// What is reserved for a read when little is known of what comes.
 const READ_CHUNK: usize = 8 << 10;
@@ -61,6 +64,14 @@ impl IdleTimer {
             }
             timer.as_mut().reset(due);
         }
+    }
+}
+
+impl<R> FrameReader<Channel<R>> {
+    /// See [`Channel::enclose`]: what has been read already is the first of it.
+    pub(crate) fn enclose(&mut self, open: Box<dyn Open>, side: Side, limit: u32) {
+        let raw = std::mem::take(&mut self.buffer);
+        self.source.enclose(open, side, raw, limit);
     }
 }
 

@@ -8,6 +8,7 @@
 use std::pin::Pin;
 
 pub mod access;
+mod channel;
 pub mod date;
 pub mod descriptors;
 pub mod disk_work;

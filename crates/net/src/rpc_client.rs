@@ -6,8 +6,9 @@
 
 mod connection;
 mod options;
+mod sasl;
 
-pub use options::RpcClientOptions;
+pub use options::{RpcClientOptions, SharedCredentials};
 
 use std::future::Future;
 use std::io;

@@ -1,4 +1,4 @@
-//! A Hadoop RPC server for SIMPLE authentication.
+//! A Hadoop RPC server, for users that are believed (SIMPLE) or show who they are (SASL).
 //!
 //! One task for each connection reads frames and starts calls; calls of one connection run side by
 //! side and are answered as they finish. A connection that has `max_in_flight` calls running is not
@@ -13,6 +13,7 @@ pub mod metrics;
 mod respond;
 mod service;
 mod slow;
+mod who;
 
 use std::future::Future;
 use std::io;
@@ -30,7 +31,7 @@ use crate::descriptors;
 use crate::disk_work::movable;
 use memory::RequestMemory;
 
-pub use call::{Call, CallerContext, Name, UserInfo, respond};
+pub use call::{Authentication, Call, CallerContext, Name, UserInfo, respond};
 pub use metrics::RpcMetrics;
 pub use service::{LocalService, RpcServerOptions, Service};
 use service::{Shared, State};

@@ -167,10 +167,10 @@ impl ServicePolicy {
 
 /// Source: Hadoop 3.5.0 `UserGroupInformation#toString`.
 fn described(user: &UserInfo) -> String {
-    let name = &user.effective;
+    let (name, by) = (&user.effective, user.by.name());
     match &user.real {
-        Some(real) => format!("{name} (auth:PROXY) via {real} (auth:SIMPLE)"),
-        None => format!("{name} (auth:SIMPLE)"),
+        Some(real) => format!("{name} (auth:PROXY) via {real} (auth:{by})"),
+        None => format!("{name} (auth:{by})"),
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
         protocol: Option<&str>,
         from: &str,
     ) -> Result<(), String> {
-        let user = UserInfo { effective: user.to_string(), real: real.map(str::to_string) };
+        let user = UserInfo { real: real.map(str::to_string), ..UserInfo::simple(user) };
         let checked = policy.check(&user, protocol, from.parse().unwrap(), &groups()).await;
         checked.map_err(|error| {
             assert_eq!(error.class, class::AUTHORIZATION);

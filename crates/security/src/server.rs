@@ -50,6 +50,9 @@ pub trait Authority: Send + Sync {
     /// The password of a token, if it is known and has not ended. May wait for a disk.
     fn token_password(&self, id: &DelegationTokenId) -> Result<Vec<u8>, RemoteException>;
 
+    /// The user that a principal stands for.
+    fn user_of(&self, principal: &str) -> Result<String, SaslError>;
+
     /// A new security context, that waits for a client's first token. May wait for a disk.
     fn accept(&self) -> Result<Box<dyn Context>, SaslError>;
 }

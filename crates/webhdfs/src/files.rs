@@ -60,7 +60,7 @@ mod tests {
     fn few_users_are_kept() {
         let files = FileSystems::new(ClientConfig::default());
         for number in 0..2 * USERS_MAX {
-            let user = UserInfo { effective: format!("u{number}"), real: None };
+            let user = UserInfo::simple(format!("u{number}"));
             assert_eq!(files.of(&user).unwrap().config().user, user.effective);
         }
         assert_eq!(files.kept.lock().unwrap().len(), USERS_MAX);

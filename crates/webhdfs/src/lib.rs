@@ -163,9 +163,9 @@ impl WebHdfs {
         };
         let user = match p.text("doas") {
             Some(effective) => {
-                UserInfo { effective: effective.to_string(), real: Some(user.to_string()) }
+                UserInfo { real: Some(user.to_string()), ..UserInfo::simple(effective) }
             }
-            None => UserInfo { effective: user.to_string(), real: None },
+            None => UserInfo::simple(user),
         };
         let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         Ok(Asker { user: Arc::new(user), peer: request.peer.unwrap_or(nowhere) })

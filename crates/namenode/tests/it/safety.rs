@@ -27,7 +27,7 @@ fn call_without_identity() -> Call {
         protocol: CLIENT.to_string().into(),
         method: "delete".to_string().into(),
         version: 1,
-        user: UserInfo { effective: SUPERUSER.to_string(), real: None }.into(),
+        user: UserInfo::simple(SUPERUSER).into(),
         client_id: [0; 16],
         call_id: 3,
         retry_count: -1,

@@ -151,7 +151,7 @@ async fn a_connection_for_one_protocol_is_none_for_another() {
             protocol: CLIENT.to_string().into(),
             method: "getFileInfo".to_string().into(),
             version: 1,
-            user: UserInfo { effective: user.to_string(), real: None }.into(),
+            user: UserInfo::simple(user).into(),
             client_id: [0; 16],
             call_id: 3,
             retry_count: 0,

@@ -1,17 +1,18 @@
 //! One connection of a client: a task that writes requests, reads answers, pings and goes away.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
+use cairn_security::sasl::{Layer, Seal};
 use cairn_wire::RemoteException;
 use cairn_wire::proto::common::{
     IpcConnectionContextProto, RpcResponseHeaderProto,
     RpcResponseHeaderProtoRpcErrorCodeProto as Code,
     RpcResponseHeaderProtoRpcStatusProto as Status, UserInformationProto,
 };
-use cairn_wire::rpc::{self, Preamble};
+use cairn_wire::rpc::{self, AuthProtocol, Preamble};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -19,7 +20,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::debug;
 
-use super::options::RpcClientOptions;
+use super::options::{RpcClientOptions, SharedCredentials};
+use super::sasl::{Known, authenticate};
+use crate::channel::{self, Channel, Side};
 use crate::disk_work::movable;
 use crate::frame::{FrameError, FrameReader};
 
@@ -56,7 +59,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects and sends preamble and context (not waiting for the server to like them).
+    /// Connects, shows who the client is if it can, and sends the context (not waiting for the server to like it).
     pub(super) async fn open(
         addr: &str,
         protocol: &str,
@@ -67,22 +70,47 @@ impl Connection {
         let connecting = timeout(options.connect_timeout, TcpStream::connect(addr));
         let stream = connecting.await.map_err(|_| io::ErrorKind::TimedOut)??;
         stream.set_nodelay(true)?;
+        let (source, mut sink) = stream.into_split();
+        let mut reader = FrameReader::new(Channel::new(source));
+        let known = match &options.credentials {
+            None => Known::Simple,
+            Some(SharedCredentials(credentials)) => {
+                let auth = AuthProtocol::Sasl.byte();
+                sink.write_all(&Preamble { auth, ..Preamble::simple() }.encode()).await?;
+                authenticate(&mut reader, &mut sink, &**credentials, options).await?
+            }
+        };
+        let (effective_user, real_user, layer) = match known {
+            Known::Simple => (Some(user.to_owned()), options.real_user.clone(), None),
+            // Who the client is has been shown. It only tells for whom it acts.
+            Known::Kerberos(layer) => {
+                (options.real_user.is_some().then(|| user.to_owned()), None, layer)
+            }
+            Known::Token(layer) => (None, None, layer),
+        };
         let context = IpcConnectionContextProto {
-            user_info: Some(UserInformationProto {
-                effective_user: Some(user.to_owned()),
-                real_user: options.real_user.clone(),
-            }),
+            user_info: Some(UserInformationProto { effective_user, real_user }),
             protocol: Some(protocol.to_owned()),
         };
         let header =
             rpc::request_header(rpc::CALL_ID_CONNECTION_CONTEXT, rpc::RETRY_COUNT_NONE, &client_id);
-        let mut hello = BytesMut::from(&Preamble::simple().encode()[..]);
-        hello.extend_from_slice(&rpc::encode_frame(&header, Some(&context)));
-        let (source, sink) = stream.into_split();
+        let context = rpc::encode_frame(&header, Some(&context));
+        let mut hello = BytesMut::new();
+        if options.credentials.is_none() {
+            hello.extend_from_slice(&Preamble::simple().encode());
+        }
+        let seal = match layer {
+            Some(Layer { seal, open }) => {
+                reader.enclose(open, Side::Client, options.max_response_len);
+                Some(seal)
+            }
+            None => None,
+        };
         let (requests, queue) = mpsc::channel(QUEUE);
-        let task = Task {
-            reader: FrameReader::new(source),
+        let mut task = Task {
+            reader,
             sink,
+            seal,
             // Written with the first request.
             unwritten: hello,
             queue,
@@ -90,6 +118,7 @@ impl Connection {
             client_id,
             options: options.clone(),
         };
+        task.put(&context)?;
         tokio::spawn(movable(task.run()));
         Ok(Connection { requests })
     }
@@ -108,8 +137,10 @@ impl Connection {
 }
 
 struct Task {
-    reader: FrameReader<OwnedReadHalf>,
+    reader: FrameReader<Channel<OwnedReadHalf>>,
     sink: OwnedWriteHalf,
+    /// What encloses everything, if anything does.
+    seal: Option<Box<dyn Seal>>,
     unwritten: BytesMut,
     queue: mpsc::Receiver<Request>,
     due: HashMap<i32, oneshot::Sender<Answer>>,
@@ -162,10 +193,7 @@ impl Task {
             }
             let handled = match event {
                 Event::Request(None) => Err(Failure::NotSent),
-                Event::Request(Some(request)) => {
-                    self.take_request(request);
-                    Ok(())
-                }
+                Event::Request(Some(request)) => self.take_request(request),
                 Event::Written(Ok(0)) => Err(Failure::Lost("cannot write".into())),
                 Event::Written(Ok(written)) => {
                     self.unwritten.advance(written);
@@ -183,12 +211,25 @@ impl Task {
         }
     }
 
-    fn take_request(&mut self, request: Request) {
+    fn take_request(&mut self, request: Request) -> Result<(), Failure> {
         if self.due.len() % PRUNE == PRUNE - 1 {
             self.due.retain(|_, answer| !answer.is_closed());
         }
-        self.unwritten.extend_from_slice(&request.frame);
         self.due.insert(request.call_id, request.answer);
+        self.put(&request.frame).map_err(|error| Failure::Lost(error.to_string()))
+    }
+
+    /// Queues bytes.
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(seal) = &mut self.seal else {
+            self.unwritten.extend_from_slice(bytes);
+            return Ok(());
+        };
+        let mut frames = VecDeque::new();
+        channel::sealed(&mut **seal, Side::Client, bytes, &mut frames)
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        frames.iter().for_each(|frame| self.unwritten.extend_from_slice(frame));
+        Ok(())
     }
 
     /// Source: Hadoop 3.5.0 `Client.Connection#receiveRpcResponse`.
@@ -220,8 +261,7 @@ impl Task {
         }
         let header = rpc::request_header(rpc::CALL_ID_PING, rpc::RETRY_COUNT_NONE, &self.client_id);
         let ping = rpc::encode_frame(&header, None::<&RpcResponseHeaderProto>);
-        self.unwritten.extend_from_slice(&ping);
-        Ok(())
+        self.put(&ping).map_err(|error| Failure::Lost(error.to_string()))
     }
 }
 

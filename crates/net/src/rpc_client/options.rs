@@ -1,6 +1,9 @@
 //! How long a client waits, and how much it takes.
 
+use cairn_security::client::Credentials;
 use cairn_wire::rpc;
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Timeouts and limits of an [`RpcClient`](super::RpcClient). `Default` is Hadoop's defaults.
@@ -18,6 +21,18 @@ pub struct RpcClientOptions {
     pub max_response_len: u32,
     /// Who acts for the user of the calls, if that is another.
     pub real_user: Option<String>,
+    /// What shows who the client is; `None` where it only says so.
+    pub credentials: Option<SharedCredentials>,
+}
+
+/// What shows who a client is.
+#[derive(Clone)]
+pub struct SharedCredentials(pub Arc<dyn Credentials>);
+
+impl fmt::Debug for SharedCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedCredentials")
+    }
 }
 
 impl Default for RpcClientOptions {
@@ -29,6 +44,7 @@ impl Default for RpcClientOptions {
             idle_timeout: Duration::from_secs(10),
             max_response_len: rpc::MAX_FRAME_LEN,
             real_user: None,
+            credentials: None,
         }
     }
 }

@@ -9,19 +9,58 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::common::RpcResponseHeaderProtoRpcErrorCodeProto as Code;
 use prost::Message;
 
-/// Who calls, by the connection's own word (SIMPLE authentication).
+/// Who calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UserInfo {
     /// The user whose permissions count. Never empty.
     pub effective: String,
     /// The user who acts for `effective`, when it is another. See [`super::Service::authorize`].
     pub real: Option<String>,
+    /// How it is known.
+    pub by: Authentication,
+}
+
+/// How it is known who calls.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Authentication {
+    /// By the connection's own word.
+    Simple,
+    /// By a ticket of Kerberos.
+    Kerberos {
+        /// The user whose permissions count, by its full name.
+        effective: String,
+        /// Whose ticket it is.
+        principal: String,
+    },
+    /// By a token that was issued to the user, perhaps for who acts for it.
+    Token,
+}
+
+impl Authentication {
+    /// Its name in Hadoop. Source: Hadoop 3.5.0 `UserGroupInformation.AuthenticationMethod`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Authentication::Simple => "SIMPLE",
+            Authentication::Kerberos { .. } => "KERBEROS",
+            Authentication::Token => "TOKEN",
+        }
+    }
 }
 
 impl UserInfo {
+    /// One that is believed.
+    pub fn simple(effective: impl Into<String>) -> UserInfo {
+        UserInfo { effective: effective.into(), real: None, by: Authentication::Simple }
+    }
+
+    /// Who acts for the user and has to be let do so. With a token that was asked when it was issued.
+    pub fn proxy(&self) -> Option<&str> {
+        self.real.as_deref().filter(|_| self.by != Authentication::Token)
+    }
+
     /// Fails when one user acts for another.
     pub fn refuse_impersonation(&self) -> Result<(), RemoteException> {
-        let Some(real) = &self.real else { return Ok(()) };
+        let Some(real) = self.proxy() else { return Ok(()) };
         let message = format!("User: {real} is not allowed to impersonate {}", self.effective);
         Err(RemoteException::with_code(class::AUTHORIZATION, message, Code::FatalUnauthorized))
     }

@@ -1,7 +1,7 @@
 //! One connection from preamble to end.
 //!
 //! ```text
-//! preamble -> [SASL negotiate -> "success": be SIMPLE] -> connection context -> calls and pings
+//! preamble -> [SASL until the client is known or told to be SIMPLE] -> connection context -> calls and pings
 //! ```
 //! Whatever does not fit is answered as Hadoop answers it, then the connection is closed.
 
@@ -14,6 +14,12 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use cairn_security::SaslError;
+use cairn_security::digest_md5::NONCE_LEN;
+use cairn_security::gssapi;
+use cairn_security::sasl::Layer;
+use cairn_security::server::{self, Authority, Offers, ServerHandshake, Step};
+use cairn_security::token::DelegationTokenId;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::{
     IpcConnectionContextProto, RequestHeaderProto, RpcKindProto, RpcRequestHeaderProto,
@@ -33,7 +39,9 @@ use super::memory::{SHORT, Share};
 use super::metrics::{Begun, OTHER_ROW, RpcMetrics, Watch};
 use super::respond::{Outbox, Responder, ended, write_answers};
 use super::service::{Service, Shared, State};
-use crate::disk_work::{movable, step_aside};
+use super::who;
+use crate::channel::{Channel, Side};
+use crate::disk_work::{movable, quick, step_aside};
 use crate::frame::{FrameError, FrameReader};
 
 /// Methods that a connection knows by their bytes: clients call few in turn.
@@ -76,11 +84,12 @@ pub(super) async fn serve<S: Service>(
         Arc::new(Outbox::new(shared.options.max_in_flight, Arc::clone(&shared.metrics), peer));
     let write_timeout = shared.options.write_timeout;
     let mut connection = Connection {
-        reader: FrameReader::new(source),
+        reader: FrameReader::new(Channel::new(source)),
         peer,
         outbox: Arc::clone(&outbox),
         shared,
-        sasl: false,
+        sasl: None,
+        identity: None,
         opening: None,
         context: None,
         methods: Methods::default(),
@@ -119,12 +128,14 @@ struct Context {
 }
 
 struct Connection<S> {
-    reader: FrameReader<OwnedReadHalf>,
+    reader: FrameReader<Channel<OwnedReadHalf>>,
     peer: SocketAddr,
     outbox: Arc<Outbox>,
     shared: Arc<Shared<S>>,
-    /// The client asked for SASL and has not been switched to SIMPLE yet.
-    sasl: bool,
+    /// The client asked for SASL, and is neither known nor switched to SIMPLE yet.
+    sasl: Option<ServerHandshake>,
+    /// Who the client has shown to be.
+    identity: Option<server::Identity>,
     /// Until it is judged.
     opening: Option<Opening>,
     context: Option<Context>,
@@ -265,7 +276,18 @@ impl<S: Service> Connection<S> {
             return Err(ConnectionError::Preamble(preamble));
         }
         match AuthProtocol::from_byte(preamble.auth) {
-            Some(auth) => self.sasl = auth == AuthProtocol::Sasl,
+            Some(AuthProtocol::Sasl) => self.sasl = Some(ServerHandshake::new(nonce()?)),
+            Some(AuthProtocol::None) => {
+                let authority = self.shared.service.authority();
+                if authority.is_some_and(|authority| *authority.offers() != Offers::Simple) {
+                    self.shared.metrics.note_unauthorized();
+                    let message =
+                        "SIMPLE authentication is not enabled.  Available:[TOKEN, KERBEROS]";
+                    let code = Code::FatalUnauthorized;
+                    let error = RemoteException::with_code(class::ACCESS_CONTROL, message, code);
+                    return self.refuse(rpc::CALL_ID_UNAUTHORIZED, rpc::RETRY_COUNT_NONE, error);
+                }
+            }
             None => {
                 let message = format!("Unknown auth protocol:{}", preamble.auth as i8);
                 let error =
@@ -311,13 +333,13 @@ impl<S: Service> Connection<S> {
     /// Source: Hadoop 3.5.0 `Server.Connection#processRpcOutOfBandRequest`.
     fn take_special(&mut self, request: Request) -> Result<(), RemoteException> {
         match request.header.call_id {
-            rpc::CALL_ID_CONNECTION_CONTEXT if self.sasl => {
+            rpc::CALL_ID_CONNECTION_CONTEXT if self.sasl.is_some() => {
                 Err(invalid("Connection header sent during SASL negotiation"))
             }
             rpc::CALL_ID_CONNECTION_CONTEXT => {
                 self.take_context(request.header.retry_count(), request.rest)
             }
-            rpc::CALL_ID_SASL if !self.sasl => {
+            rpc::CALL_ID_SASL if self.sasl.is_none() => {
                 Err(invalid("SASL protocol not requested by client"))
             }
             rpc::CALL_ID_SASL => self.take_sasl(request.rest),
@@ -326,8 +348,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Source: Hadoop 3.5.0 `Server.Connection#processConnectionContext`, `ProtoUtil#getUgi`.
-    /// Deviation: a context without a user is refused; Hadoop runs its calls as the server's user.
+    /// Source: Hadoop 3.5.0 `Server.Connection#processConnectionContext`.
     fn take_context(&mut self, retry_count: i32, mut rest: Bytes) -> Result<(), RemoteException> {
         if self.context.is_some() {
             return Err(invalid("Connection context already processed"));
@@ -335,14 +356,9 @@ impl<S: Service> Connection<S> {
         let what = "IpcConnectionContextProto";
         let context: IpcConnectionContextProto =
             rpc::take_delimited(&mut rest, what).map_err(|error| undecodable(what, &error))?;
-        let named = |user: Option<String>| user.filter(|user| !user.is_empty());
-        let info = context.user_info.unwrap_or_default();
-        let Some(effective) = named(info.effective_user) else {
-            let message = "The connection context names no user";
-            let code = Code::FatalUnauthorized;
-            return Err(RemoteException::with_code(class::ACCESS_CONTROL, message, code));
-        };
-        let user = UserInfo { effective, real: named(info.real_user) };
+        let authority = self.shared.service.authority();
+        let shown = self.identity.as_ref().zip(authority);
+        let user = who::user(shown, context.user_info.unwrap_or_default())?;
         self.opening = Some(Opening { user, protocol: context.protocol, retry_count });
         Ok(())
     }
@@ -364,44 +380,40 @@ impl<S: Service> Connection<S> {
         Ok(())
     }
 
-    /// A server that has SIMPLE authentication only answers any negotiation with success, which
-    /// tells the client to go on as SIMPLE.
-    ///
-    /// Source: Hadoop 3.5.0 `Server.Connection#saslReadAndProcess`, `#processSaslMessage`.
+    /// Source: Hadoop 3.5.0 `Server.Connection#saslReadAndProcess`.
     fn take_sasl(&mut self, mut rest: Bytes) -> Result<(), RemoteException> {
         let what = "RpcSaslProto";
         let message: RpcSaslProto =
             rpc::take_delimited(&mut rest, what).map_err(|error| undecodable(what, &error))?;
-        let refused =
-            |message: String, code| Err(RemoteException::with_code(class::SASL, message, code));
-        match message.state() {
-            RpcSaslProtoSaslState::Negotiate => {}
-            RpcSaslProtoSaslState::Initiate if message.auths.len() == 1 => {}
-            RpcSaslProtoSaslState::Initiate => {
-                return refused("Client mechanism is malformed".into(), Code::FatalUnauthorized);
+        if message.state() == RpcSaslProtoSaslState::Wrap {
+            let (message, code) = ("Server is not wrapping data", Code::FatalInvalidRpcHeader);
+            return Err(RemoteException::with_code(class::SASL, message, code));
+        }
+        let Some(handshake) = &mut self.sasl else { return Ok(()) };
+        let authority = self.shared.service.authority().unwrap_or(&Believing);
+        // The Kerberos library and what knows of tokens look into files.
+        match quick(|| handshake.take(message, authority))? {
+            Step::Reply(reply) => self.send_sasl(&reply),
+            Step::Simple(reply) => {
+                self.sasl = None;
+                self.send_sasl(&reply);
             }
-            RpcSaslProtoSaslState::Wrap => {
-                let message = "Server is not wrapping data".into();
-                return refused(message, Code::FatalInvalidRpcHeader);
-            }
-            RpcSaslProtoSaslState::Response => {
-                return refused("No SASL exchange is going on".into(), Code::FatalUnauthorized);
-            }
-            RpcSaslProtoSaslState::Success => {
-                let message = "Client sent unsupported state SUCCESS".into();
-                return refused(message, Code::FatalUnauthorized);
-            }
-            RpcSaslProtoSaslState::Challenge => {
-                let message = "Client sent unsupported state CHALLENGE".into();
-                return refused(message, Code::FatalUnauthorized);
+            Step::Done(reply, identity, layer) => {
+                debug!(peer = %self.peer, ?identity, "an RPC client has shown who it is");
+                (self.sasl, self.identity) = (None, Some(identity));
+                self.send_sasl(&reply);
+                if let Some(Layer { seal, open }) = layer {
+                    self.outbox.enclose(seal);
+                    self.reader.enclose(open, Side::Server, self.shared.options.max_frame_len);
+                }
             }
         }
-        self.sasl = false;
-        let success =
-            RpcSaslProto { state: RpcSaslProtoSaslState::Success as i32, ..Default::default() };
-        let header = rpc::success_header(rpc::CALL_ID_SASL, rpc::RETRY_COUNT_NONE, &[]);
-        self.send(rpc::encode_frame(&header, Some(&success)));
         Ok(())
+    }
+
+    fn send_sasl(&self, message: &RpcSaslProto) {
+        let header = rpc::success_header(rpc::CALL_ID_SASL, rpc::RETRY_COUNT_NONE, &[]);
+        self.send(rpc::encode_frame(&header, Some(message)));
     }
 
     /// Source: Hadoop 3.5.0 `Server.Connection#processRpcRequest`.
@@ -537,7 +549,7 @@ impl<S: Service> Connection<S> {
 
 /// The next frame, short until the connection has told its user, with the memory of one that is long.
 async fn next_frame<S>(
-    reader: &mut FrameReader<OwnedReadHalf>,
+    reader: &mut FrameReader<Channel<OwnedReadHalf>>,
     shared: &Shared<S>,
     has_context: bool,
 ) -> Result<Option<(Bytes, Option<Share>)>, FrameError> {
@@ -577,6 +589,34 @@ fn check_header(header: &RpcRequestHeaderProto) -> Result<(), RemoteException> {
     match header.rpc_kind.and_then(|kind| RpcKindProto::try_from(kind).ok()) {
         None => Err(invalid(" IPC Server: No rpc kind in rpcRequestHeader")),
         Some(_) => Ok(()),
+    }
+}
+
+/// Random bytes for one exchange.
+fn nonce() -> io::Result<[u8; NONCE_LEN]> {
+    let mut nonce = [0; NONCE_LEN];
+    getrandom::fill(&mut nonce).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(nonce)
+}
+
+/// What a server knows that believes everybody.
+struct Believing;
+
+impl Authority for Believing {
+    fn offers(&self) -> &Offers {
+        &Offers::Simple
+    }
+
+    fn token_password(&self, _: &DelegationTokenId) -> Result<Vec<u8>, RemoteException> {
+        Err(RemoteException::new(class::INVALID_TOKEN, "There are no tokens"))
+    }
+
+    fn user_of(&self, principal: &str) -> Result<String, SaslError> {
+        Ok(principal.to_owned())
+    }
+
+    fn accept(&self) -> Result<Box<dyn gssapi::Context>, SaslError> {
+        Err(SaslError::new("There is no Kerberos"))
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use cairn_security::sasl::Seal;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::RpcResponseHeaderProtoRpcErrorCodeProto as Code;
@@ -21,6 +22,7 @@ use tokio::time::timeout;
 use super::caller::Caller;
 use super::memory::Share;
 use super::metrics::{Begun, RpcMetrics};
+use crate::channel::{self, Side};
 
 /// Answers up to this size are gathered into one chunk.
 const GATHER: usize = 64 << 10;
@@ -41,6 +43,8 @@ pub(super) struct Outbox {
     metrics: Arc<RpcMetrics>,
     /// Whose answers they are.
     peer: SocketAddr,
+    /// What encloses them, if anything does.
+    seal: Mutex<Option<Box<dyn Seal>>>,
 }
 
 #[derive(Default)]
@@ -63,6 +67,8 @@ struct Waiting {
     writer: Option<Waker>,
     /// Who reads, while that waits for room.
     reader: Option<Waker>,
+    /// How many of the first chunks go as they are, where the others are enclosed.
+    plain: usize,
     /// A buffer that was written, for the next chunk.
     spare: Vec<u8>,
 }
@@ -138,7 +144,8 @@ fn remember(place: &mut Option<Waker>, cx: &Context<'_>) {
 impl Outbox {
     /// For a connection that may have `limit` calls running or waiting for their answers to be written.
     pub(super) fn new(limit: usize, metrics: Arc<RpcMetrics>, peer: SocketAddr) -> Outbox {
-        Outbox { waiting: Mutex::default(), limit: limit.max(1), metrics, peer }
+        let (waiting, seal) = Default::default();
+        Outbox { waiting, limit: limit.max(1), metrics, peer, seal }
     }
 
     /// Counts a call that has ended now, and tells of it if it was slow. Returns the time.
@@ -185,6 +192,30 @@ impl Outbox {
         self.waiting().push(frame);
     }
 
+    /// Everything that is queued from now on is enclosed.
+    pub(super) fn enclose(&self, seal: Box<dyn Seal>) {
+        *self.seal.lock().unwrap_or_else(PoisonError::into_inner) = Some(seal);
+        let mut waiting = self.waiting();
+        waiting.plain = waiting.chunks.len();
+        waiting.chunks.push_back(Vec::new());
+    }
+
+    /// Chunks as they are to be written, of which the first so many go as they are.
+    fn sealed(&self, chunks: VecDeque<Vec<u8>>, plain: usize) -> io::Result<VecDeque<Vec<u8>>> {
+        let mut seal = self.seal.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(seal) = seal.as_mut() else { return Ok(chunks) };
+        let mut out = VecDeque::new();
+        for (at, chunk) in chunks.into_iter().enumerate() {
+            if at < plain {
+                out.push_back(chunk);
+            } else {
+                channel::sealed(&mut **seal, Side::Server, &chunk, &mut out)
+                    .map_err(|error| io::Error::other(error.to_string()))?;
+            }
+        }
+        Ok(out)
+    }
+
     /// No more calls begin: the writer ends when those that run are answered.
     pub(super) fn close(&self) {
         self.waiting().is_closed = true;
@@ -196,13 +227,14 @@ impl Outbox {
     }
 
     /// What is to be written next; nothing at the end.
-    async fn next(&self) -> Option<VecDeque<Vec<u8>>> {
+    async fn next(&self) -> Option<(VecDeque<Vec<u8>>, usize)> {
         poll_fn(|cx| {
             let mut waiting = self.waiting();
             if !waiting.chunks.is_empty() {
                 waiting.written = std::mem::take(&mut waiting.answered);
                 waiting.written_len = std::mem::take(&mut waiting.answered_len);
-                return Poll::Ready(Some(std::mem::take(&mut waiting.chunks)));
+                let plain = std::mem::take(&mut waiting.plain);
+                return Poll::Ready(Some((std::mem::take(&mut waiting.chunks), plain)));
             }
             if waiting.is_closed && waiting.running == 0 {
                 return Poll::Ready(None);
@@ -302,7 +334,8 @@ pub(super) async fn write_answers(
     mut socket: impl AsyncWrite + Unpin,
     write_timeout: Duration,
 ) -> io::Result<()> {
-    while let Some(chunks) = outbox.next().await {
+    while let Some((chunks, plain)) = outbox.next().await {
+        let chunks = outbox.sealed(chunks, plain)?;
         let mut unwritten: Vec<IoSlice<'_>> = chunks.iter().map(|c| IoSlice::new(c)).collect();
         write(&mut socket, &mut unwritten, write_timeout).await?;
         outbox.metrics.note_sent(chunks.iter().map(|chunk| chunk.len() as u64).sum());

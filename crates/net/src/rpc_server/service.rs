@@ -4,6 +4,7 @@ use super::call::{Call, UserInfo};
 use super::memory::RequestMemory;
 use super::metrics::RpcMetrics;
 use crate::Boxed;
+use cairn_security::server::Authority;
 use cairn_wire::RemoteException;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -23,6 +24,11 @@ pub trait Service: Send + Sync + 'static {
     /// the task that reads the connection.
     fn call_now(&self, call: &Call) -> Option<Result<Vec<u8>, RemoteException>> {
         let _ = call;
+        None
+    }
+
+    /// How connections show who they are; `None` where they are believed.
+    fn authority(&self) -> Option<&dyn Authority> {
         None
     }
 

@@ -44,7 +44,7 @@ impl Asked<'_> {
             protocol: CLIENT.to_string().into(),
             method: method.to_string().into(),
             version: 1,
-            user: Arc::new(UserInfo { effective: self.user.clone(), real: None }),
+            user: Arc::new(UserInfo::simple(self.user.clone())),
             // Nobody repeats it.
             client_id: [0; 16],
             call_id: 0,
