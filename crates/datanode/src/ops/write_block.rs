@@ -13,7 +13,7 @@ mod acknowledge;
 mod halves;
 mod receive;
 
-use super::answer::answer_success;
+use super::answer::{answer_error, answer_success};
 use crate::cache;
 use crate::dataset::{Block, Checksum, Finalized, ReplicaWriter, StorageWish, WriteKind};
 use crate::error::{DataNodeError, Result, transfer_error};
@@ -78,6 +78,11 @@ impl Request {
         matches!(self.stage, Stage::TransferRbw | Stage::TransferFinalized)
     }
 
+    /// Whether a client writes a unit of a block group as a replica, through a pipeline: one that knows no erasure coding.
+    fn is_unit_in_pipeline(&self) -> bool {
+        self.is_client() && self.block.id.is_striped() && !self.message.targets.is_empty()
+    }
+
     /// The mirror, if it is to be measured: the last one of a pipeline, where nobody behind it makes it wait.
     ///
     /// Source: Hadoop 3.5.0 `BlockReceiver#trackSendPacketToLastNodeInPipeline`.
@@ -111,6 +116,14 @@ pub(crate) async fn serve(
     // Source: Hadoop 3.5.0 `DataXceiver#writeBlock`.
     let may_be_lazy = node.config.non_local_lazy_persist || stream.is_local();
     let request = Request::decode(message, may_be_lazy)?;
+    if request.is_unit_in_pipeline() {
+        let error = DataNodeError::Peer(format!(
+            "{} is a block group, and its client knows no erasure coding: it is to use the address of \
+             cairn.namenode.plain.rpc-address",
+            request.block.id
+        ));
+        return answer_error(node, stream, Op::WriteBlock, "opWriteBlock", &error).await;
+    }
     let served = serve_request(node, stream, &request).await;
     served.inspect_err(|error| {
         if let DataNodeError::NoSpace { .. } = error {

@@ -328,3 +328,21 @@ async fn packets_without_crcs_are_for_what_is_to_be_kept_in_memory() {
     writer.send(&data, &[], false, false).await;
     assert!(writer.stream.reader.wait_closed(1 << 20).await);
 }
+
+/// As a client writes that knows no erasure coding: the first unit as a replica, to the DataNodes of all units.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_unit_in_a_pipeline_is_refused() {
+    let cluster = Cluster::start(2).await;
+    let unit = i64::MIN + 16;
+    for (targets, is_refused) in [(vec![cluster.info(1)], true), (Vec::new(), false)] {
+        let request = write_request(block(unit, 1001, 0), Stage::PipelineSetupCreate, targets);
+        let mut stream = cluster.connect(0).await;
+        stream.writer.send_op(Op::WriteBlock, &request).await.unwrap();
+        let answer: BlockOpResponseProto = stream.reader.read_message("answer").await.unwrap();
+        let is_error = answer.status == Status::Error as i32;
+        assert_eq!(is_error, is_refused, "{answer:?}");
+        let text = answer.message.unwrap_or_default();
+        assert_eq!(text.contains("knows no erasure coding"), is_refused, "{text}");
+        assert_eq!(cluster.files(0, unit).is_empty(), is_refused);
+    }
+}
