@@ -15,7 +15,7 @@ def free_port():
 
 
 class Cluster:
-    def __init__(self, cairn, folder, datanodes):
+    def __init__(self, cairn, folder, datanodes, keys={}):
         self.cairn, self.folder, self.processes = cairn, folder, {}
         self.rpc, self.http = free_port(), free_port()
         shutil.rmtree(folder, ignore_errors=True)
@@ -31,6 +31,7 @@ class Cluster:
             "dfs.namenode.heartbeat.recheck-interval": "1000",
             "dfs.namenode.redundancy.interval.seconds": "1",
             "dfs.namenode.safemode.extension": "0",
+            **keys,
         })
         self.until("the NameNode serves", lambda: self.page("/isActive"))
         for number in range(datanodes):

@@ -8,10 +8,12 @@ import sys
 import traceback
 
 from axe_playwright_python.sync_playwright import Axe
-from cluster import Cluster
 from playwright.sync_api import expect, sync_playwright
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+from cluster import Cluster  # noqa: E402
+
 PAGES = {
     "overview": "/",
     "datanodes": "/datanodes",

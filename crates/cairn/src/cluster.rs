@@ -201,6 +201,7 @@ impl Cluster {
         let datanodes: Vec<Value> = self.datanodes.iter().enumerate().map(describe_slot).collect();
         json!({
             "fs": self.uri(),
+            "plain": self.namenode.plain_rpc_addr.map(|addr| format!("hdfs://{addr}")),
             "http": self.namenode.http_addr.map(|addr| format!("http://{addr}")),
             "conf": self.conf_folder(),
             "pids": [std::process::id()],

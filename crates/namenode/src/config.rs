@@ -170,6 +170,8 @@ pub struct NameNodeConfig {
     pub cluster_id: Option<String>,
     /// Where RPC listens; port 0 takes a free one. Key `dfs.namenode.rpc-address`.
     pub rpc_addr: SocketAddr,
+    /// Where RPC listens for clients that know no erasure coding, if it does: `cairn.namenode.plain.rpc-address`.
+    pub plain_rpc_addr: Option<SocketAddr>,
     /// Where HTTP listens, if at all. Key `dfs.namenode.http-address`.
     pub http_addr: Option<SocketAddr>,
     /// How long an HTTP connection may rest: `hadoop.http.idle_timeout.ms`.
@@ -473,6 +475,7 @@ impl Default for NameNodeConfig {
             roll_back: false,
             cluster_id: None,
             rpc_addr: SocketAddr::new(loopback, 8020),
+            plain_rpc_addr: None,
             http_addr: Some(SocketAddr::new(loopback, 9870)),
             http_idle_timeout: Duration::from_secs(60),
             rpc_max_request_len: (128 * MIB) as usize,

@@ -53,7 +53,7 @@ use crate::node::reencryptor::Reencryptor;
 use crate::node::satisfier::Satisfier;
 use crate::operations::Operations;
 use crate::pages::{self, FILES, Files, Pages};
-use crate::protocol::{self, Protocols};
+use crate::protocol::{self, PlainProtocols, Protocols};
 use crate::reencryption;
 use crate::resources;
 use crate::satisfier;
@@ -116,6 +116,8 @@ pub enum StartError {
 pub struct RunningNameNode {
     /// Where RPC is served.
     pub rpc_addr: SocketAddr,
+    /// Where RPC is served for clients that know no erasure coding, if it is.
+    pub plain_rpc_addr: Option<SocketAddr>,
     /// Where pages are served, if they are.
     pub http_addr: Option<SocketAddr>,
     node: Arc<NameNode>,
@@ -191,9 +193,11 @@ impl NameNode {
             let access = tokio::task::spawn_blocking(read).await;
             let access =
                 access.map_err(|_| StartError::Interrupted)?.map_err(StartError::Policy)?;
-            let rpc = RpcServer::bind(config.rpc_addr, parts::rpc_options(&config)).await.map_err(
-                |source| StartError::Bind { addr: config.rpc_addr, purpose: "RPC", source },
-            )?;
+            let rpc = bind_rpc(config.rpc_addr, &config).await?;
+            let plain_rpc = match config.plain_rpc_addr {
+                Some(addr) => Some(bind_rpc(addr, &config).await?),
+                None => None,
+            };
             let http = match config.http_addr {
                 Some(addr) => {
                     Some(TcpListener::bind(addr).await.map_err(|source| StartError::Bind {
@@ -271,7 +275,8 @@ impl NameNode {
                 node.trash_may_be_missing();
                 node.make_missing_trash().await;
             }
-            Ok(RunningNameNode::serve(node, rpc, http, http_addr))
+            let listening = Listening { rpc, plain_rpc, http, http_addr };
+            Ok(RunningNameNode::serve(node, listening))
         })
     }
 
@@ -289,6 +294,19 @@ impl NameNode {
     }
 }
 
+async fn bind_rpc(addr: SocketAddr, config: &NameNodeConfig) -> Result<RpcServer, StartError> {
+    let bound = RpcServer::bind(addr, parts::rpc_options(config)).await;
+    bound.map_err(|source| StartError::Bind { addr, purpose: "RPC", source })
+}
+
+/// Where a NameNode listens.
+struct Listening {
+    rpc: RpcServer,
+    plain_rpc: Option<RpcServer>,
+    http: Option<TcpListener>,
+    http_addr: Option<SocketAddr>,
+}
+
 /// What serves the tree by HTTP is made of these.
 fn web_parts(node: &Arc<NameNode>, service: Arc<Protocols>) -> web::Parts {
     let chooser = Arc::clone(node);
@@ -297,16 +315,17 @@ fn web_parts(node: &Arc<NameNode>, service: Arc<Protocols>) -> web::Parts {
 }
 
 impl RunningNameNode {
-    fn serve(
-        node: Arc<NameNode>,
-        rpc: RpcServer,
-        http: Option<TcpListener>,
-        http_addr: Option<SocketAddr>,
-    ) -> RunningNameNode {
+    fn serve(node: Arc<NameNode>, listening: Listening) -> RunningNameNode {
+        let Listening { rpc, plain_rpc, http, http_addr } = listening;
+        let plain_rpc_addr = plain_rpc.as_ref().map(RpcServer::local_addr);
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let service = Arc::new(Protocols(Arc::clone(&node)));
         tasks.spawn(rpc.serve(Arc::clone(&service), until_stopped(stopped.clone())));
+        if let Some(rpc) = plain_rpc {
+            let service = Arc::new(PlainProtocols(Arc::clone(&service)));
+            tasks.spawn(rpc.serve(service, until_stopped(stopped.clone())));
+        }
         let (held, until_stop) = (Arc::clone(&node), until_stopped(stopped.clone()));
         tasks.spawn(async move {
             until_stop.await;
@@ -338,8 +357,16 @@ impl RunningNameNode {
         let broken = watch::Sender::new(None);
         let rpc_addr = node.rpc_addr;
         let (node_again, is_told) = (Arc::clone(&node), AtomicBool::new(false));
-        let mut running =
-            RunningNameNode { rpc_addr, http_addr, node: node_again, stop, broken, is_told, tasks };
+        let mut running = RunningNameNode {
+            rpc_addr,
+            plain_rpc_addr,
+            http_addr,
+            node: node_again,
+            stop,
+            broken,
+            is_told,
+            tasks,
+        };
         let again = || Arc::clone(&node);
         running.spawn_vital("the watch over DataNodes", loops::tick_cluster(again()));
         running.spawn_vital("what follows from entries", loops::follow_up(again()));

@@ -127,6 +127,17 @@ pub fn get_ec_policy(store: &dyn StoreRead, caller: &Caller, path: &str) -> Resu
     policy_admin::effective(store, &at)
 }
 
+/// The policy that a file made at `path` takes on; `None` if it is replicated.
+pub fn inherited_ec_policy(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+) -> Result<Option<Policy>> {
+    let settings = settings::get(store)?;
+    let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
+    policy_admin::effective(store, &at.above())
+}
+
 /// How a refusal tells the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathShown {

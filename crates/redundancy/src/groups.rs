@@ -364,7 +364,7 @@ impl Cluster {
     }
 
     /// Storages of DataNodes that can decode a member of a group for readers: those that have a parity, else some others.
-    fn decoders(&self, handle: BlockId, now: Now) -> Vec<StorageHandle> {
+    pub fn decoders(&self, handle: BlockId, now: Now) -> Vec<StorageHandle> {
         /// Of those without a parity.
         const FEW: usize = 3;
         let is_able = |node: NodeHandle| {

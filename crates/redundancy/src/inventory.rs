@@ -533,7 +533,7 @@ impl Cluster {
     }
 
     /// Whether so many heartbeats of a DataNode are missing that it may be gone: long before it is stale.
-    pub(crate) fn is_late(&self, node: &DataNode, now: Now) -> bool {
+    pub fn is_late(&self, node: &DataNode, now: Now) -> bool {
         silence(node, now) >= self.config.tolerated_heartbeats * self.config.heartbeat_interval
             || self.is_stale(node, now)
     }

@@ -47,6 +47,15 @@ pub struct CellSpan {
     pub offset_in_block: u64,
 }
 
+/// A step of reading a group's data in order: what some units have in one and the same range of their internal blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The range of each internal block.
+    pub range_in_block: Range<u64>,
+    /// Data units that have all of it, in the order of the data.
+    pub units: Vec<UnitIndex>,
+}
+
 /// What a recovery has found of one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitFound {
@@ -197,6 +206,20 @@ impl Geometry {
             at += len;
             Some(span)
         })
+    }
+
+    /// The steps in which a range of the group's data is read in order: whole cells of a stripe at once, each part of a cell
+    /// by itself.
+    pub fn steps(&self, range: Range<u64>) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        for cell in self.cells(range) {
+            let range_in_block = cell.offset_in_block..cell.offset_in_block + cell.len;
+            match steps.last_mut() {
+                Some(step) if step.range_in_block == range_in_block => step.units.push(cell.unit),
+                _ => steps.push(Step { range_in_block, units: vec![cell.unit] }),
+            }
+        }
+        steps
     }
 
     /// For each data unit, the one range of its internal block that covers all that a range of the

@@ -4,7 +4,8 @@
 //! negative number, in steps of 16: the low four bits of an internal block's id are its unit index.
 //! Cairn keeps ranges of positive ids apart, which numbers of contiguous blocks never reach: bit 61 for the parities of
 //! contiguous groups, bit 62 for plain views of block groups and bit 60 for containers, which are yet to come. A
-//! parity's low four bits are its slot in the group; with these 0 the id is the group's handle.
+//! parity's low four bits are its slot in the group; with these 0 the id is the group's handle. A plain view has all
+//! other bits of its block group's id.
 //!
 //! Source: Hadoop 3.5.0 `BlockIdManager`, `SequentialBlockGroupIdGenerator`, `HdfsServerConstants`.
 
@@ -49,8 +50,21 @@ impl BlockId {
     }
 
     /// Whether this is from the range that is kept for plain views of block groups.
-    pub fn is_virtual_plain(self) -> bool {
+    pub fn is_plain_view(self) -> bool {
         self.0 > 0 && self.0 & VIEW_BIT != 0
+    }
+
+    /// The id under which the data of a block group can be read as one plain block; `None` for what is no block group,
+    /// or one of numbers that are never reached.
+    pub fn plain_view(self) -> Option<BlockId> {
+        let view = BlockId(self.0 & i64::MAX | VIEW_BIT);
+        Some(view).filter(|view| self.is_striped() && view.viewed_group() == Some(self))
+    }
+
+    /// The block group of which this is the plain view.
+    pub fn viewed_group(self) -> Option<BlockId> {
+        let group = BlockId(self.0 & !VIEW_BIT | i64::MIN);
+        Some(group).filter(|group| self.is_plain_view() && group.unit() == UnitIndex(0))
     }
 
     /// Whether this is from the range that is kept for containers.
@@ -168,7 +182,7 @@ mod tests {
     fn ranges_of_ids_lie_apart() {
         let kinds = |id: i64| {
             let id = BlockId(id);
-            [id.is_striped(), id.is_parity(), id.is_virtual_plain(), id.is_container()]
+            [id.is_striped(), id.is_parity(), id.is_plain_view(), id.is_container()]
         };
         let plain = [false; 4];
         for (id, kind) in [
@@ -186,6 +200,18 @@ mod tests {
         ] {
             assert_eq!(kinds(id), kind, "{id:#x}");
         }
+    }
+
+    #[test]
+    fn a_plain_view_names_its_group() {
+        let group = BlockId::FIRST_GROUP_BASE.next_group().unwrap();
+        let view = group.plain_view().unwrap();
+        assert_eq!((view.0, view.viewed_group()), ((1 << 62) | 16, Some(group)));
+        assert_eq!(view.group(), view, "it has no units");
+        let others = [group.internal(UnitIndex(1)), BlockId(16), BlockId(-16), view];
+        assert_eq!(others.map(BlockId::plain_view), [None; 4]);
+        let no_views = [group, BlockId(16), BlockId((1 << 62) | 17), BlockId((1 << 61) | 16)];
+        assert_eq!(no_views.map(BlockId::viewed_group), [None; 4]);
     }
 
     #[test]

@@ -136,16 +136,31 @@ impl StripeRead {
         lost: &[UnitIndex],
         health: &[UnitHealth],
     ) -> StripeRead {
+        let mut health = health.to_vec();
+        lost.iter().for_each(|unit| health[unit.as_usize()] = UnitHealth::Lost);
+        StripeRead::units(geometry, group_len, range_in_block, lost, &health)
+    }
+
+    /// As [`rebuild`](Self::rebuild), of units that may be there: each is read, and decoded from others only if it is not
+    /// good, fails or is late.
+    ///
+    /// Panics if `health` has not one entry for each unit (caller's bug).
+    pub fn units(
+        geometry: &Geometry,
+        group_len: u64,
+        range_in_block: Range<u64>,
+        wanted: &[UnitIndex],
+        health: &[UnitHealth],
+    ) -> StripeRead {
         assert_eq!(health.len(), geometry.units(), "one health for each unit");
         let unit = |(index, health): (u8, &UnitHealth)| {
             let index = UnitIndex(index);
             let end = geometry.internal_block_len(group_len, index).min(range_in_block.end);
             let cell_len = end.saturating_sub(range_in_block.start);
-            let is_lost = lost.contains(&index);
             Unit {
-                health: if is_lost { UnitHealth::Lost } else { *health },
+                health: *health,
                 cell_len,
-                wanted: if is_lost { 0..cell_len } else { 0..0 },
+                wanted: if wanted.contains(&index) { 0..cell_len } else { 0..0 },
                 asked: Vec::new(),
                 there: Vec::new(),
                 late: false,

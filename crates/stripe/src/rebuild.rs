@@ -100,6 +100,11 @@ impl Rebuild {
         StripeRead::rebuild(&self.geometry, self.group_len, range, lost, &self.health)
     }
 
+    /// The plan of reading what the `wanted` units have in a range of every internal block.
+    pub fn read_units(&self, range: Range<u64>, wanted: &[UnitIndex]) -> StripeRead {
+        StripeRead::units(&self.geometry, self.group_len, range, wanted, &self.health)
+    }
+
     /// Compares all of a source with what is recorded of it. One that differs, though its chunks had good CRCs, is bad:
     /// it is not read again. Returns whether it may be what was written.
     pub fn check_source(&mut self, unit: UnitIndex, crc32c: u32) -> bool {

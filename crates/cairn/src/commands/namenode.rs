@@ -68,6 +68,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let line = json!({
         "role": "namenode",
         "fs": format!("hdfs://{}", running.rpc_addr),
+        "plain": running.plain_rpc_addr.map(|addr| format!("hdfs://{addr}")),
         "http": running.http_addr.map(|addr| format!("http://{addr}")),
         "pid": std::process::id(),
     });

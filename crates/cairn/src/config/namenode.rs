@@ -112,6 +112,11 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         c.rpc_addr.set_ip(ip);
     }
     conf.read(
+        "cairn.namenode.plain.rpc-address",
+        |text| Ok(Some(value::address(text)?)),
+        &mut c.plain_rpc_addr,
+    )?;
+    conf.read(
         "dfs.namenode.http-address",
         |text| Ok(Some(value::address(text)?)),
         &mut c.http_addr,

@@ -4,7 +4,8 @@
 //! k units --read--> stripe after stripe --decode--> all lost units --prove--> replicas on their targets
 //! ```
 //! `reconstruct/scrub.rs` reads whole groups in the same way, only to see whether their units agree;
-//! `reconstruct/groups.rs` has contiguous groups, which are whole blocks under parity.
+//! `reconstruct/groups.rs` has contiguous groups, which are whole blocks under parity;
+//! `reconstruct/view.rs` puts the data of a group together for readers who know no erasure coding.
 //! Which units serve as sources, which results are believed, and what is tried next is decided by
 //! [`cairn_stripe::rebuild::Rebuild`]. `reconstruct/plan.rs` checks the command, `source.rs` reads, `gather.rs` decides what to ask for next,
 //! `rebuild.rs` decodes and proves, `target.rs` writes. A unit becomes a replica only after its CRC is the one
@@ -23,10 +24,12 @@ mod rebuild;
 mod scrub;
 mod source;
 mod target;
+mod view;
 
 pub(crate) use checksum::decoded_checksum;
 pub(crate) use groups::{Decoder, Group, Place, start_encodes, start_proves, start_rebuilds};
 pub(crate) use scrub::start as start_scrubs;
+pub(crate) use view::{View, ViewReader};
 
 use crate::error::{DataNodeError, Result};
 use crate::messages;

@@ -1,41 +1,40 @@
-//! Blocks that clients ask for here and that are not here: relayed from a replica elsewhere, or decoded.
+//! Blocks that clients ask for here and that are not here: relayed from a replica elsewhere, decoded, or the plain view
+//! of a block group.
 //!
 //! The NameNode says how a block can be had, and nothing of what clients may not read: parities, and members of groups
 //! whose files are gone. A replica elsewhere comes first, at once the bytes that are read; only what has none is
 //! decoded, range by range, and each chunk is proven before it is sent. Servers that read for themselves mark that, and
 //! are never answered so. What is only decoded becomes no replica.
 
+mod answers;
 mod relay;
+mod viewed;
 
 use super::answer::answer_error;
 use super::peer_checksum::peer_checksum;
-use super::reconstruct::{Decoder, Group, Place};
+use super::reconstruct::{Decoder, Group, Place, View};
 use super::send::{Packets, hear_verdict};
 use crate::dataset::{Block, Checksum, not_found};
 use crate::error::{DataNodeError, Result};
 use crate::messages;
 use crate::node::Node;
 use crate::node::virtuals::Located;
-use cairn_codec::crc::CRC_LEN;
+use answers::{STEP, success, summed, wanted};
 use cairn_net::transfer_stream::TransferStream;
-use cairn_replica::CrcFold;
 use cairn_stripe::BlockId;
 use cairn_stripe::group::{Part, SUM_LEN};
 use cairn_wire::proto::datanode::LocateUnitsRequestProto;
 use cairn_wire::proto::hdfs::{
-    BlockChecksumOptionsProto, BlockChecksumTypeProto, BlockOpResponseProto, DatanodeInfoProto,
-    OpBlockChecksumResponseProto, OpReadBlockProto, ReadOpChecksumInfoProto, Status,
+    BlockChecksumOptionsProto, BlockOpResponseProto, DatanodeInfoProto,
+    OpBlockChecksumResponseProto, OpReadBlockProto, Status,
 };
 use cairn_wire::transfer::Op;
-use md5::{Digest, Md5};
 use relay::Unserved;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// Bytes of a range that are decoded and sent at once.
-const STEP: u64 = 256 << 10;
 /// How long a reader waits for the NameNode: it has other DataNodes to go to.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Replicas that the NameNode may name.
@@ -45,7 +44,15 @@ const MAX_RELAYS: usize = 64;
 struct Found {
     len: u64,
     relays: Vec<DatanodeInfoProto>,
-    decode: Option<Decodable>,
+    how: Option<How>,
+}
+
+/// How a block can be had without a replica.
+enum How {
+    /// A member of a group, decoded from other units.
+    Decoded(Decodable),
+    /// The data of a block group.
+    Viewed(View),
 }
 
 /// A member of a group.
@@ -79,7 +86,7 @@ pub(crate) fn may_be_elsewhere(node: &Node, block: &Block) -> bool {
 
 /// Whether Cairn's NameNode gives the id to what no file has as its block.
 fn is_of_no_file(id: BlockId) -> bool {
-    id.is_parity() || id.is_container() || id.is_virtual_plain()
+    id.is_parity() || id.is_container()
 }
 
 /// Fails for what clients never read: ids that Cairn's NameNode gives to parities, and to nothing of a file's, and blocks
@@ -104,7 +111,7 @@ async fn find(node: &Arc<Node>, block: &Block) -> Result<Found> {
             located
         }
     };
-    let found = known.map(|located| decode(node, block, &located)).transpose();
+    let found = known.map(|located| found(node, block, &located)).transpose();
     let found = found.unwrap_or_else(|error| {
         tracing::warn!(block = %block.id, %error, "a block cannot be had as the NameNode says");
         None
@@ -129,27 +136,30 @@ async fn ask(node: &Arc<Node>, block: &Block) -> Result<Option<Arc<Located>>> {
     }
 }
 
-fn decode(node: &Node, block: &Block, located: &Arc<Located>) -> Result<Option<Found>> {
+fn found(node: &Node, block: &Block, located: &Arc<Located>) -> Result<Option<Found>> {
     let (own, answer) = (node.dataset.uuid(), &located.answer);
     let relays = answer.relays.iter().take(MAX_RELAYS);
     let relays: Vec<_> = relays.filter(|relay| relay.datanode.id.datanode_uuid != own).collect();
-    let decode = match &answer.record {
-        Some(record) => {
+    let how = match (&answer.record, &answer.viewed) {
+        (Some(record), _) => {
             let group = Group::decode(&block.pool, record)?;
             let slot = group.slot_of(block.id, block.gs);
             let slot = slot.ok_or_else(|| DataNodeError::peer("it is in another group"))?;
             let sources = group.places(&answer.sources)?;
-            Some(Decodable { group: Arc::new(group), slot, sources, located: located.clone() })
+            let group = Arc::new(group);
+            Some(How::Decoded(Decodable { group, slot, sources, located: located.clone() }))
         }
-        None => None,
+        (None, Some(viewed)) => Some(How::Viewed(viewed::view(block, viewed)?)),
+        (None, None) => None,
     };
-    let len = match (&decode, relays.first()) {
-        (Some(decodable), _) => decodable.block().len,
+    let len = match (&how, relays.first()) {
+        (Some(How::Decoded(decodable)), _) => decodable.block().len,
+        (Some(How::Viewed(view)), _) => view.len(),
         (None, Some(relay)) => relay.block.num_bytes.unwrap_or(0),
         (None, None) => return Ok(None),
     };
     let relays = relays.into_iter().map(|relay| relay.datanode.clone()).collect();
-    Ok(Some(Found { len, relays, decode }))
+    Ok(Some(Found { len, relays, how }))
 }
 
 /// Answers a client's read of a block that is not here.
@@ -185,13 +195,16 @@ async fn read(
         }
     }
     let refused = || DataNodeError::peer(format!("{} is on no DataNode that answers", block.id));
-    let Some(decodable) = &found.decode else {
+    let Some(how) = &found.how else {
         node.virtuals.forget((block.id, block.gs));
         return Err(refused().into());
     };
     let permit = node.virtuals.permit();
     let _permit = permit.ok_or_else(|| DataNodeError::peer("too much is being decoded"))?;
-    send_decoded(node, stream, request, decodable).await?;
+    match how {
+        How::Decoded(decodable) => send_decoded(node, stream, request, decodable).await?,
+        How::Viewed(view) => viewed::send(node, stream, request, view).await?,
+    }
     hear(node, stream, block).await
 }
 
@@ -211,15 +224,8 @@ async fn send_decoded(
 ) -> std::result::Result<(), Unserved> {
     let (group, slot) = (&decodable.group, decodable.slot);
     let block = decodable.block();
-    let end = request.offset.checked_add(request.len).filter(|end| *end <= block.len);
-    let (offset, len) = (request.offset, request.len);
-    let end = end.ok_or_else(|| {
-        DataNodeError::Peer(format!(
-            "Offset {offset} and length {len} don't match block ( blockLen {} )",
-            block.len
-        ))
-    })?;
-    let (range, _) = group.layout.chunks(slot, &(offset..end));
+    let wanted = wanted(request, block.len)?;
+    let (range, _) = group.layout.chunks(slot, &wanted);
     let mut decoder = decodable.decoder(node);
     let sums = decodable.sums(&mut decoder).await?;
     let checksum = group.checksum;
@@ -229,14 +235,7 @@ async fn send_decoded(
     // The first bytes are there before anything is promised.
     let mut next = range.start..(range.start + step).min(range.end);
     let mut bytes = decode_step(node, &mut decoder, next.clone(), range.end, &sums).await?;
-    stream.writer.hold_message(&BlockOpResponseProto {
-        status: Status::Success as i32,
-        read_op_checksum_info: Some(ReadOpChecksumInfoProto {
-            checksum: messages::checksum_proto(checksum),
-            chunk_offset: range.start,
-        }),
-        ..Default::default()
-    });
+    stream.writer.hold_message(&success(checksum, range.start));
     let mut packets = Packets::new(&mut stream.writer, range.start);
     let sent = async {
         while !bytes.is_empty() {
@@ -290,8 +289,10 @@ pub(super) async fn checksum(
         }
     }
     let lost = || DataNodeError::peer(format!("{} is on no DataNode that answers", block.id));
-    let decodable = found.decode.as_ref().ok_or_else(lost)?;
-    decoded_checksum(node, block.len, options, decodable).await
+    match found.how.as_ref().ok_or_else(lost)? {
+        How::Decoded(decodable) => decoded_checksum(node, block.len, options, decodable).await,
+        How::Viewed(view) => viewed::checksum(node, block.len, options, view).await,
+    }
 }
 
 /// The same from the CRCs of its chunks; of a part of the last chunk from its bytes.
@@ -317,30 +318,9 @@ async fn decoded_checksum(
         let bytes = decoder.bytes(range, until, &sums).await?;
         crcs.extend(kind.update(0, &bytes[..(len % chunk) as usize]).to_be_bytes());
     }
-    let block_checksum = match messages::block_checksum_type(options.as_ref()) {
-        BlockChecksumTypeProto::Md5crc => Md5::digest(&crcs).to_vec(),
-        BlockChecksumTypeProto::CompositeCrc => {
-            let stripe = options.as_ref().and_then(|options| options.stripe_length).unwrap_or(0);
-            if stripe != 0 && stripe < len {
-                return Err(DataNodeError::peer("a block that is decoded has no stripes"));
-            }
-            let mut fold = CrcFold::new(kind, chunk_len);
-            let (whole_chunks, part) = crcs.split_at((len / chunk) as usize * CRC_LEN);
-            for crc in whole_chunks.as_chunks::<CRC_LEN>().0 {
-                fold.push(u32::from_be_bytes(*crc));
-            }
-            let part = part.first_chunk().map_or(0, |crc| u32::from_be_bytes(*crc));
-            fold.finish(part, len % chunk).to_be_bytes().to_vec()
-        }
-    };
-    Ok(OpBlockChecksumResponseProto {
-        bytes_per_crc: chunk_len as u32,
-        crc_per_block: layout.len(decodable.slot, Part::Sums) / SUM_LEN,
-        block_checksum,
-        crc_type: Some(messages::checksum_type(kind)),
-        block_checksum_options: options,
-        from_disk: None,
-    })
+    let checksum = decodable.group.checksum;
+    let sums_per_block = layout.len(decodable.slot, Part::Sums) / SUM_LEN;
+    summed(&crcs, len, checksum, sums_per_block, options)
 }
 
 /// The length of a block that is not here.

@@ -22,7 +22,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A cell that neither divides a step nor is divided by one.
 pub const CELL: u64 = 24 << 10;
-const GS: u64 = 1001;
+pub const GS: u64 = 1001;
 
 /// A block group with its units' bytes.
 pub struct Group {
@@ -87,7 +87,6 @@ impl Group {
         let infos = |nodes: &[usize]| DatanodeInfosProto {
             datanodes: nodes.iter().map(|node| cluster.info(*node)).collect(),
         };
-        let (k, m) = (self.geometry.k() as u32, self.geometry.m() as u32);
         BlockECReconstructionInfoProto {
             block: block(self.id.0, GS, self.len),
             source_dn_infos: infos(&live),
@@ -97,16 +96,20 @@ impl Group {
             },
             target_storage_types: StorageTypesProto { storage_types: vec![1; targets.len()] },
             live_block_indices: live.iter().map(|unit| *unit as u8).collect(),
-            ec_policy: ErasureCodingPolicyProto {
-                schema: Some(ECSchemaProto {
-                    codec_name: "rs".into(),
-                    data_units: k,
-                    parity_units: m,
-                    options: Vec::new(),
-                }),
-                cell_size: Some(CELL as u32),
-                ..Default::default()
-            },
+            ec_policy: self.policy(),
+            ..Default::default()
+        }
+    }
+
+    pub fn policy(&self) -> ErasureCodingPolicyProto {
+        ErasureCodingPolicyProto {
+            schema: Some(ECSchemaProto {
+                codec_name: "rs".into(),
+                data_units: self.geometry.k() as u32,
+                parity_units: self.geometry.m() as u32,
+                options: Vec::new(),
+            }),
+            cell_size: Some(CELL as u32),
             ..Default::default()
         }
     }

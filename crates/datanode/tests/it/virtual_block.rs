@@ -2,8 +2,9 @@
 
 use crate::cluster::*;
 use crate::groups::{Grouped, member_id, members, unit};
+use crate::reconstruct::{CELL, GS, Group};
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
-use cairn_wire::proto::datanode::LocateUnitsResponseProto;
+use cairn_wire::proto::datanode::{GroupUnitProto, LocateUnitsResponseProto, ViewedGroupProto};
 use cairn_wire::proto::hdfs::{
     BlockChecksumOptionsProto, BlockChecksumTypeProto, BlockOpResponseProto,
     GetReplicaVisibleLengthRequestProto, GetReplicaVisibleLengthResponseProto,
@@ -28,6 +29,7 @@ pub async fn decodable_in(cluster: &Cluster, number: i64, slot: usize) -> Groupe
         relays: Vec::new(),
         record: Some(group.record.clone()),
         sources: sources.map(|other| group.unit(cluster, other, other)).collect(),
+        viewed: None,
     };
     let mut record = cluster.name_node.record.lock().unwrap();
     record.located.insert(member_id(number, slot), located);
@@ -197,4 +199,119 @@ async fn files_of_what_is_not_here_are_refused_for_that_block_alone() {
     );
     let answer = crate::short_circuit::ask_once(&cluster, 6, 1001).await;
     assert_eq!(answer.status, Status::Error as i32, "nobody has it");
+}
+
+/// Has the NameNode say that a striped group is to be served as one plain block, whose units are on the DataNodes of their
+/// numbers. Returns that block.
+fn viewed(cluster: &Cluster, group: &Group) -> cairn_wire::proto::hdfs::ExtendedBlockProto {
+    let view = group.id.plain_view().unwrap();
+    let unit = |unit: usize| GroupUnitProto {
+        slot: unit as u32,
+        block: block(group.unit_id(unit), GS, group.units[unit].len() as u64),
+        datanode: cluster.info(unit),
+        storage_uuid: String::new(),
+        storage_type: None,
+        crc32c: None,
+    };
+    let located = LocateUnitsResponseProto {
+        viewed: Some(ViewedGroupProto {
+            group: block(group.id.0, GS, group.len),
+            ec_policy: group.policy(),
+            units: group.real().into_iter().map(unit).collect(),
+        }),
+        ..Default::default()
+    };
+    let mut record = cluster.name_node.record.lock().unwrap();
+    record.located.insert(view.0, located);
+    record.orders = Some(0);
+    block(view.0, GS, group.len)
+}
+
+/// All of a group's data, which [`Group::new`] has made of the same bytes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_striped_group_is_served_as_one_plain_block() {
+    let mut cluster = Cluster::start(6).await;
+    // It ends in a short cell, with a stripe, within the first cell, and behind many stripes.
+    let stripe = 3 * CELL;
+    let lens = [stripe * 2 + CELL + 777, stripe, 300, stripe * 40 + 1];
+    let mut groups = Vec::new();
+    for (number, len) in (1..).zip(lens) {
+        let group = Group::new(number, (3, 2), len);
+        group.write(&cluster, &[]).await;
+        groups.push((viewed(&cluster, &group), bytes(len as usize)));
+    }
+    let kinds = [BlockChecksumTypeProto::Md5crc, BlockChecksumTypeProto::CompositeCrc];
+    // Node 5 has no unit; then as many are gone as may be.
+    for gone in [&[][..], &[1], &[0]] {
+        gone.iter().for_each(|node| cluster.kill_node(*node));
+        for (block, data) in &groups {
+            let len = data.len() as u64;
+            let mut stream = cluster.connect(5).await;
+            assert!(
+                read(&mut stream, block.clone(), 0, len).await.unwrap() == *data,
+                "{len} {gone:?}"
+            );
+            for (offset, count) in [
+                (0, 1),
+                (len - 1, 1),
+                (len / 3, len / 2),
+                (CELL.min(len) - 1, 2.min(len + 1 - CELL.min(len))),
+                (513.min(len - 2), (2 * CELL).min(len - 513.min(len - 2))),
+            ] {
+                let got = read(&mut stream, block.clone(), offset, count).await.unwrap();
+                assert!(
+                    got == data[offset as usize..(offset + count) as usize],
+                    "{offset} {count}"
+                );
+            }
+            let beyond = read(&mut stream, block.clone(), len - 1, 2).await.unwrap_err();
+            assert!(beyond.contains("don't match block"), "{beyond}");
+            // The same as of a replica with these bytes.
+            for kind in kinds {
+                for part in [len, len / 2] {
+                    let part_of = |id: i64| cairn_wire::proto::hdfs::ExtendedBlockProto {
+                        block_id: id as u64,
+                        num_bytes: Some(part),
+                        ..block.clone()
+                    };
+                    let plain = 5000 + len as i64;
+                    if gone.is_empty() && part == len && kind == BlockChecksumTypeProto::Md5crc {
+                        write_block(&cluster, &[5], plain, GS, data).await;
+                    }
+                    let real = checksum_at(&cluster, 5, part_of(plain), kind).await;
+                    let made = checksum_at(&cluster, 5, part_of(block.block_id as i64), kind).await;
+                    assert_eq!(made.unwrap(), real.unwrap(), "{kind:?} {part}");
+                }
+            }
+        }
+    }
+    let addr = cluster.node(5).ipc_addr();
+    let protocol = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol";
+    let client = RpcClient::new(addr, protocol, "test", RpcClientOptions::default());
+    let (block, data) = &groups[0];
+    let request = GetReplicaVisibleLengthRequestProto { block: block.clone() };
+    let answer: GetReplicaVisibleLengthResponseProto =
+        client.call("getReplicaVisibleLength", &request).await.unwrap();
+    assert_eq!(answer.length, data.len() as u64);
+    assert!(cluster.files(5, block.block_id as i64).is_empty(), "it became no replica");
+    cluster.kill_node(3);
+    let mut stream = cluster.connect(5).await;
+    let error = read(&mut stream, block.clone(), 0, 100).await.unwrap_err();
+    assert!(error.contains("units"), "three are gone: {error}");
+}
+
+/// What the NameNode says of another group is not taken for this one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_view_of_another_group_is_refused() {
+    let cluster = Cluster::start(6).await;
+    let group = Group::new(1, (3, 2), 3 * CELL);
+    group.write(&cluster, &[]).await;
+    let asked = viewed(&cluster, &group);
+    let other = group.id.0 + 16;
+    cluster.name_node.record.lock().unwrap().located.values_mut().for_each(|located| {
+        located.viewed.as_mut().unwrap().group.block_id = other as u64;
+    });
+    let mut stream = cluster.connect(5).await;
+    let error = read(&mut stream, asked, 0, 100).await.unwrap_err();
+    assert!(error.contains("not found") || error.contains("no replica"), "{error}");
 }

@@ -1,10 +1,11 @@
-//! How a DataNode can have a block for its clients that it lacks.
+//! How a DataNode can have a block for its clients that it lacks: a block of which others have a replica, a member of a
+//! contiguous group, or the data of a block group as one plain block.
 
 use crate::facts::Lookup;
 use cairn_namespace::group::Group;
-use cairn_namespace::{Result, query};
+use cairn_namespace::{Block, BlockState, Result, query};
 use cairn_redundancy::{BlockLookup, Cluster, NodeHandle, Now, StorageHandle};
-use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use cairn_stripe::{BlockId, GenerationStamp, Policy, Redundancy, UnitIndex};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -15,6 +16,40 @@ pub struct Elsewhere {
     pub relays: Vec<StorageHandle>,
     /// Its group, in which slot of that it is, and the units that it can be decoded from.
     pub group: Option<(Group, UnitIndex, Units)>,
+}
+
+/// A block group that is to be seen as one plain block.
+#[derive(Clone, Debug)]
+pub struct Viewed {
+    /// The group.
+    pub group: Block,
+    /// Its policy.
+    pub policy: Policy,
+    /// Its good units on nodes that can be read; those that were not heard of for long come last.
+    pub units: Units,
+}
+
+/// The block group of a plain view; nothing if it is not complete, or has another stamp.
+pub fn viewed(
+    cluster: &Cluster,
+    lookup: &Lookup<'_>,
+    (id, gs): (BlockId, GenerationStamp),
+    now: Now,
+) -> Result<Option<Viewed>> {
+    let Some(group) = id.viewed_group() else { return Ok(None) };
+    let found = query::get_block(lookup.store, group)?;
+    let found =
+        found.filter(|info| info.block.gs == gs && info.block.state == BlockState::Complete);
+    let Some((group, Redundancy::Striped(policy))) =
+        found.map(|info| (info.block, info.redundancy))
+    else {
+        return Ok(None);
+    };
+    let mut found = cluster.locations(group.id);
+    found.retain(|at| !at.corrupt && cluster.node(at.node).is_readable());
+    found.sort_by_key(|at| cluster.is_late(cluster.node(at.node), now));
+    let units = found.into_iter().map(|at| (at.storage, at.unit)).collect();
+    Ok(Some(Viewed { group, policy, units }))
 }
 
 /// Where units are.

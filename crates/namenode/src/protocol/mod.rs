@@ -23,7 +23,7 @@ use cairn_net::rpc_server::{Call, Service, UserInfo};
 use cairn_wire::RemoteException;
 
 use crate::node::NameNode;
-use crate::refusal::{Answer, Refusal};
+use crate::refusal::Answer;
 
 /// The Java names of the protocols. All have version 1.
 pub(crate) const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
@@ -56,9 +56,16 @@ const SERVED: &[(&str, u64)] = &[
 /// Answers the calls of all protocols.
 pub struct Protocols(pub Arc<NameNode>);
 
-fn log(call: &Call, refusal: &Refusal) {
-    let (method, user, peer) = (&call.method, &call.user.effective, call.peer);
-    tracing::debug!(%method, %user, %peer, refusal = %refusal.0, "refused");
+/// The same for clients that know no erasure coding.
+pub struct PlainProtocols(pub Arc<Protocols>);
+
+/// The answer as it is sent; the log has it if it is a refusal.
+fn logged(call: &Call, answer: Answer) -> Result<Vec<u8>, RemoteException> {
+    answer.map_err(|refusal| {
+        let (method, user, peer) = (&call.method, &call.user.effective, call.peer);
+        tracing::debug!(%method, %user, %peer, refusal = %refusal.0, "refused");
+        refusal.0
+    })
 }
 
 /// Handles a client's or an operator's call by `handled`, and tells of it.
@@ -95,10 +102,7 @@ impl Service for Protocols {
             REFRESH_ANY => user_mappings::generic_refresh(node, &call).await,
             _ => Err(call.unknown_protocol().into()),
         };
-        if let Err(refusal) = &answer {
-            log(&call, refusal);
-        }
-        answer.map_err(|refusal| refusal.0)
+        logged(&call, answer)
     }
 
     fn call_now(&self, call: &Call) -> Option<Result<Vec<u8>, RemoteException>> {
@@ -113,10 +117,7 @@ impl Service for Protocols {
         if let (Some(audit), Some(begun)) = (&node.audit, begun) {
             audit.end(&node.ns, call, begun, &answer);
         }
-        if let Err(refusal) = &answer {
-            log(call, refusal);
-        }
-        Some(answer.map_err(|refusal| refusal.0))
+        Some(logged(call, answer))
     }
 
     async fn authorize(
@@ -126,5 +127,26 @@ impl Service for Protocols {
         peer: SocketAddr,
     ) -> Result<(), RemoteException> {
         self.0.authorize(user, protocol, peer.ip()).await
+    }
+}
+
+impl Service for PlainProtocols {
+    async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
+        let node = &*self.0.0;
+        if call.protocol != CLIENT || call.version != 1 {
+            return self.0.call(call).await;
+        }
+        node.authorize_call(&call).await?;
+        let answer = audited(node, &call, client::plain::handle(node, &call)).await;
+        logged(&call, answer)
+    }
+
+    async fn authorize(
+        &self,
+        user: &UserInfo,
+        protocol: Option<&str>,
+        peer: SocketAddr,
+    ) -> Result<(), RemoteException> {
+        self.0.authorize(user, protocol, peer).await
     }
 }

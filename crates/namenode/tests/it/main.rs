@@ -24,6 +24,7 @@ mod metrics;
 mod operations;
 mod ordered_snapshots;
 mod pages;
+mod plain;
 mod reads;
 mod refusals;
 mod registration;

@@ -61,6 +61,24 @@ proptest! {
     }
 
     #[test]
+    fn steps_read_a_range_once_and_in_order(
+        geometry in geometries(), start in 0u64..300, len in 0u64..300,
+    ) {
+        let steps = geometry.steps(start..start + len);
+        let mut read = Vec::new();
+        for step in &steps {
+            for unit in &step.units {
+                let offsets = step.range_in_block.clone();
+                read.extend(offsets.map(|at| geometry.offset_in_group(*unit, at)));
+            }
+        }
+        prop_assert_eq!(read, (start..start + len).collect::<Vec<_>>());
+        // Each stripe is read at once but for parts of its cells, two at most.
+        let stripes = if len == 0 { 0 } else { (start + len - 1) / geometry.stripe_len() - start / geometry.stripe_len() + 1 };
+        prop_assert!(steps.len() as u64 <= stripes + 4);
+    }
+
+    #[test]
     fn unit_ranges_are_the_smallest_that_cover(
         geometry in geometries(), start in 0u64..300, len in 0u64..300,
     ) {

@@ -278,6 +278,38 @@ fn rebuilding_reads_k_units_once_for_any_number_of_lost_ones() {
 }
 
 #[test]
+fn units_that_are_wanted_are_read_and_decoded_only_if_lost() {
+    let geometry = Geometry::new(3, 2, CELL);
+    let full = 2 * geometry.stripe_len();
+    let wanted = [0, 1, 2].map(UnitIndex);
+    for lost in 0u32..1 << 5 {
+        let health = health(5, lost);
+        let mut plan = StripeRead::units(&geometry, full, CELL..2 * CELL, &wanted, &health);
+        let asks = match plan.next_asks() {
+            Ok(asks) => asks,
+            Err(_) => {
+                assert!(lost.count_ones() > 2 && lost & 7 != 0);
+                continue;
+            }
+        };
+        assert!(lost & 7 == 0 || lost.count_ones() <= 2);
+        assert_eq!(asks.len(), 3, "as many as are wanted, and as decoding takes");
+        for ask in asks {
+            assert_eq!((ask.range_in_cell.clone(), lost >> ask.unit.0 & 1), (0..CELL, 0));
+            plan.arrived(ask.unit, ask.range_in_cell);
+        }
+        match plan.progress() {
+            Progress::Ready => assert_eq!(lost & 7, 0),
+            Progress::Decode(decode) => {
+                let gone = wanted.into_iter().filter(|unit| lost >> unit.0 & 1 == 1);
+                assert_eq!((decode.lost, decode.range_in_cell), (gone.collect(), 0..CELL));
+            }
+            Progress::Waiting => panic!("all that was asked for is there"),
+        }
+    }
+}
+
+#[test]
 fn rebuilding_takes_what_ends_early_as_zeros() {
     let geometry = Geometry::new(3, 2, CELL);
     // Two stripes; the second has a full cell, a short one and none.

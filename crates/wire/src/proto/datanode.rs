@@ -558,6 +558,9 @@ pub struct LocateUnitsResponseProto {
     /// Field 1002 `sources`.
     #[prost(message, repeated, tag = "1002")]
     pub sources: ::std::vec::Vec<GroupUnitProto>,
+    /// Field 1003 `viewed`.
+    #[prost(message, optional, tag = "1003")]
+    pub viewed: ::core::option::Option<ViewedGroupProto>,
 }
 
 /// `hadoop.hdfs.datanode.ProveOrderProto`.
@@ -754,6 +757,20 @@ pub struct StorageReceivedDeletedBlocksProto {
     /// Field 3 `storage`.
     #[prost(message, optional, tag = "3")]
     pub storage: ::core::option::Option<super::hdfs::DatanodeStorageProto>,
+}
+
+/// `hadoop.hdfs.datanode.ViewedGroupProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ViewedGroupProto {
+    /// Field 1000 `group`.
+    #[prost(message, required, tag = "1000")]
+    pub group: super::hdfs::ExtendedBlockProto,
+    /// Field 1001 `ecPolicy`.
+    #[prost(message, required, tag = "1001")]
+    pub ec_policy: super::hdfs::ErasureCodingPolicyProto,
+    /// Field 1002 `units`.
+    #[prost(message, repeated, tag = "1002")]
+    pub units: ::std::vec::Vec<GroupUnitProto>,
 }
 
 /// `hadoop.hdfs.datanode.VolumeFailureSummaryProto`.

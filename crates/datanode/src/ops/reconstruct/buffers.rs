@@ -16,7 +16,7 @@ pub(super) struct Buffers {
 
 /// Bytes in memory that goes back when they are dropped.
 #[derive(Debug)]
-pub(super) struct Buffer {
+pub(crate) struct Buffer {
     bytes: Vec<u8>,
     home: Arc<Buffers>,
 }

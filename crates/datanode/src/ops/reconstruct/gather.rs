@@ -28,6 +28,8 @@ pub(super) struct Gather<'a> {
     /// CRC32C of what was read of each unit, if it was read from its start on, and its end.
     sums: Vec<Option<(u32, u64)>>,
     used: Vec<bool>,
+    /// Where the last step ends, if it is known.
+    until: u64,
 }
 
 /// A step whose bytes are on their way.
@@ -66,12 +68,28 @@ impl<'a> Gather<'a> {
             steps_begun: 0,
             sums: vec![None; units],
             used: vec![false; units],
+            until: u64::MAX,
         }
+    }
+
+    /// Of each unit nothing is read from `until` on.
+    pub(super) fn until(self, until: u64) -> Gather<'a> {
+        Gather { until, ..self }
     }
 
     /// Asks for what decoding `range` of the `lost` units takes.
     pub(super) fn begin(&mut self, range: Range<u64>, lost: &[UnitIndex]) -> Result<Step> {
         let read = self.rebuild.read(range.clone(), lost);
+        self.begin_read(range, read)
+    }
+
+    /// Asks for what the `wanted` units have in `range`, or for what decoding it takes.
+    pub(super) fn begin_units(&mut self, range: Range<u64>, wanted: &[UnitIndex]) -> Result<Step> {
+        let read = self.rebuild.read_units(range.clone(), wanted);
+        self.begin_read(range, read)
+    }
+
+    fn begin_read(&mut self, range: Range<u64>, read: StripeRead) -> Result<Step> {
         self.steps_begun += 1;
         let mut step = Step {
             number: self.steps_begun,
@@ -91,7 +109,7 @@ impl<'a> Gather<'a> {
         loop {
             let decode = match step.read.progress() {
                 Progress::Decode(decode) => Some(decode),
-                // The targets that are left have ended before: nothing to decode.
+                // Nothing to decode: what is wanted is there, or the targets that are left have ended before.
                 Progress::Ready => {
                     Some(Decode { sources: Vec::new(), lost: Vec::new(), range_in_cell: 0..0 })
                 }
@@ -208,7 +226,7 @@ impl<'a> Gather<'a> {
             let reader = self.readers[at].get_or_insert_with(|| {
                 let answers = self.answer_to.clone();
                 let buffers = self.buffers.clone();
-                let wanted = Wanted::of_plan(self.plan, ask.unit);
+                let wanted = Wanted::of_plan(self.plan, ask.unit).until(self.until);
                 source::start(&mut self.tasks, self.node, wanted, buffers, answers)
             });
             // A reader that has ended has left a failure among the answers; one with a full queue is slow.

@@ -94,6 +94,11 @@ impl Wanted {
         Wanted { unit: UnitIndex(0), block, holders, is_urgent: false, until, what }
     }
 
+    /// The same, if the last read ends there or before.
+    pub(super) fn until(self, until: u64) -> Wanted {
+        Wanted { until: self.until.min(until), ..self }
+    }
+
     pub(super) fn of_plan(plan: &Plan, unit: UnitIndex) -> Wanted {
         let holders = plan.holders[unit.as_usize()].clone();
         Wanted { unit, is_urgent: plan.is_urgent, ..Wanted::new(plan.block(unit), holders) }

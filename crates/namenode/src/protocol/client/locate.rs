@@ -3,10 +3,12 @@
 //! Source: Hadoop 3.5.0 `BlockManager#createLocatedBlocks`, `BlockManager#createLocatedBlock`,
 //! `PBHelperClient#convertLocatedBlock`.
 
+use std::collections::BTreeSet;
+
 use cairn_namespace::query::{FileBlocks, FileStatus, SmallFile};
 use cairn_namespace::{Block, BlockState, Inode};
 use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageState};
-use cairn_stripe::{BlockId, GenerationStamp, PolicyLayout, Redundancy};
+use cairn_stripe::{BlockId, GenerationStamp, PolicyLayout, Redundancy, UnitIndex};
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::convert;
@@ -138,6 +140,21 @@ impl Locator<'_> {
             }
             storages.sort_by_key(|(_, unit)| *unit);
         }
+        Places { storages, corrupt }
+    }
+
+    /// The DataNodes that serve the plain view of a block group, nearest first. All that is left of it may be `corrupt`.
+    pub fn viewers(&self, group: BlockId, corrupt: bool) -> Places {
+        let mut able = self.cluster.decoders(group, self.now);
+        let mut found = self.cluster.locations(group);
+        found.retain(|at| able.contains(&at.storage));
+        self.cluster.sort_for_reader(&mut found, &self.reader, self.now, &mut dice);
+        if !found.is_empty() {
+            able = found.into_iter().map(|at| at.storage).collect();
+        }
+        let mut known = BTreeSet::new();
+        able.retain(|storage| known.insert(self.cluster.storage(*storage).node));
+        let storages = able.into_iter().map(|storage| (storage, UnitIndex(0))).collect();
         Places { storages, corrupt }
     }
 

@@ -19,6 +19,7 @@ mod meta_save;
 mod paths;
 mod pipeline;
 mod places;
+pub mod plain;
 mod read;
 mod refused;
 mod scan;

@@ -24,7 +24,7 @@ const NO_QUOTA: u64 = u64::MAX;
 
 /// Runs `work` with a locator for the caller of `call`, who may have failed to read where it was told before; the lock on
 /// the cluster is short.
-fn with_locator<R>(
+pub(super) fn with_locator<R>(
     node: &NameNode,
     call: &Call,
     after_failure: bool,

@@ -2,7 +2,7 @@
 //! lacks (`locateUnits`). All of it is between Cairn's own servers.
 
 use cairn_master::Lookup;
-use cairn_master::contiguous::elsewhere::{Elsewhere, elsewhere};
+use cairn_master::contiguous::elsewhere::{self, Elsewhere, Viewed};
 use cairn_master::contiguous::{EncodedGroup, Made, MadeMember};
 use cairn_namespace::group::{ChecksumShape, Group, ParityRecord};
 use cairn_namespace::ops::group::MemberSum;
@@ -130,6 +130,19 @@ impl Encoder<'_> {
         }))
     }
 
+    /// A block group that is served as one plain block.
+    fn viewed(&self, Viewed { group, policy, units }: &Viewed) -> dn::ViewedGroupProto {
+        let block = |id| BlockRef { id, gs: group.gs, len: group.len };
+        let unit = |(storage, slot): &(StorageHandle, UnitIndex)| {
+            self.unit(*slot, &block(group.id.internal(*slot)), *storage)
+        };
+        dn::ViewedGroupProto {
+            group: self.extended(&block(group.id)),
+            ec_policy: convert::policy(policy, None),
+            units: units.iter().map(unit).collect(),
+        }
+    }
+
     fn units(
         &self,
         group: &Group,
@@ -227,8 +240,14 @@ pub(super) fn locate_units(node: &NameNode, call: &Call) -> Answer {
             Err(error) => return Ok(Err(unregistered(&error))),
         };
         let mut found = dn::LocateUnitsResponseProto::default();
+        if id.is_plain_view() {
+            let viewed = elsewhere::viewed(cluster, lookup, (id, gs), now)?;
+            let encoder = Encoder { cluster, lookup, pool };
+            found.viewed = viewed.map(|viewed| encoder.viewed(&viewed));
+            return Ok(Ok(found));
+        }
         let Some(Elsewhere { len, relays, group }) =
-            elsewhere(cluster, lookup, (id, gs), reader, now)?
+            elsewhere::elsewhere(cluster, lookup, (id, gs), reader, now)?
         else {
             return Ok(Ok(found));
         };
