@@ -19,6 +19,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use commands::{
     admin, completion, crypto, datanode, ec, fs, gateway, namenode, quickstart, report,
 };
+use config::security::{Role, use_keytab};
 use settings::Settings;
 use std::process::ExitCode;
 use tikv_jemallocator::Jemalloc;
@@ -123,6 +124,14 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
     let settings = cairn.settings;
     if matches!(cairn.command, Command::Namenode(_)) {
         cairn_namenode::memory::keep_compact();
+    }
+    let role = match cairn.command {
+        Command::Namenode(_) => Some(Role::NameNode),
+        Command::Datanode(_) => Some(Role::DataNode),
+        _ => None,
+    };
+    if let Some(role) = role {
+        use_keytab(&settings.configuration()?, role)?;
     }
     let runtime = output::runtime()?;
     let code = runtime.block_on(async {

@@ -7,6 +7,7 @@ use cairn_keys::{
 use cairn_net::groups::GroupsConfig;
 use cairn_net::http::SharedHandler;
 use cairn_net::reconfiguration::Reload;
+use cairn_net::rpc_client::SharedCredentials;
 use cairn_stripe::StorageType;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -291,6 +292,8 @@ keys! {
         properties: Vec<(String, String)> = Vec::new();
         /// User that the RPCs to the NameNode name.
         user: String = "hdfs".into();
+        /// What shows the NameNode who this DataNode is; without it that is only said.
+        credentials: Option<SharedCredentials> = None;
         /// Which groups users are in.
         groups: GroupsConfig = GroupsConfig::default();
         /// Properties that say who may act for whom: `hadoop.proxyuser.*`.

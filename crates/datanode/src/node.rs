@@ -210,6 +210,7 @@ impl Node {
     ) -> Node {
         let options = RpcClientOptions {
             call_timeout: Duration::from_secs(60),
+            credentials: config.credentials.clone(),
             ..RpcClientOptions::default()
         };
         Node {

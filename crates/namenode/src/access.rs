@@ -27,6 +27,9 @@ impl NameNode {
         protocol: Option<&str>,
         from: IpAddr,
     ) -> Result<(), RemoteException> {
+        if let Some(security) = &self.config.security {
+            security.check(user, protocol)?;
+        }
         let access = Arc::clone(&self.access());
         access.authorize(user, protocol, from, &self.groups).await
     }
@@ -35,6 +38,9 @@ impl NameNode {
     pub(crate) async fn authorize_call(&self, call: &Call) -> Result<(), RemoteException> {
         if call.is_of_its_connection() {
             return Ok(());
+        }
+        if let Some(security) = &self.config.security {
+            security.check(&call.user, Some(&call.protocol))?;
         }
         let access = Arc::clone(&self.access());
         access.authorize_call(call, &self.groups).await

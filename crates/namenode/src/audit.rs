@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cairn_namespace::{Caller, query};
 use cairn_net::date::Moment;
-use cairn_net::rpc_server::Call;
+use cairn_net::rpc_server::{Authentication, Call};
 use cairn_stripe::PolicyState;
 use cairn_wire::exception::class;
 
@@ -116,7 +116,7 @@ impl AuditLog {
         if self.is_silent(COMMAND) {
             return;
         }
-        let mut line = begun(allowed, user, None, ip);
+        let mut line = begun(allowed, user, None, Authentication::Simple.name(), ip);
         let _ = write!(line, "\tcmd={COMMAND}\tsrc=");
         escape(&mut line, Some(src));
         line.push_str("\tdst=null\tperm=null\tproto=null\n");
@@ -125,7 +125,8 @@ impl AuditLog {
 
     fn write(&self, call: &Call, allowed: bool, event: &Event, permissions: Option<&str>) {
         let user = &call.user;
-        let mut line = begun(allowed, &user.effective, user.real.as_deref(), call.peer.ip());
+        let (real, by) = (user.real.as_deref(), user.by.name());
+        let mut line = begun(allowed, &user.effective, real, by, call.peer.ip());
         let _ = write!(line, "\tcmd={}\tsrc=", event.command);
         escape(&mut line, event.src.as_deref());
         line.push_str("\tdst=");
@@ -176,7 +177,7 @@ impl AuditLog {
 }
 
 /// A line as far as the address of who asked.
-fn begun(allowed: bool, user: &str, real: Option<&str>, ip: IpAddr) -> String {
+fn begun(allowed: bool, user: &str, real: Option<&str>, by: &str, ip: IpAddr) -> String {
     let mut line = format!("{} INFO FSNamesystem.audit: ", Moment::of_ms(wall_ms()));
     let _ = write!(line, "allowed={allowed}\tugi=");
     // Users call themselves what they like.
@@ -185,7 +186,7 @@ fn begun(allowed: bool, user: &str, real: Option<&str>, ip: IpAddr) -> String {
         line.push_str(" (auth:PROXY) via ");
         escape(&mut line, Some(real));
     }
-    let _ = write!(line, " (auth:SIMPLE)\tip=/{ip}");
+    let _ = write!(line, " (auth:{by})\tip=/{ip}");
     line
 }
 
@@ -323,7 +324,7 @@ mod tests {
             protocol: "p".to_string().into(),
             method: "rollEdits".to_string().into(),
             version: 1,
-            user: UserInfo { effective: "ann".to_string(), real: None }.into(),
+            user: UserInfo::simple("ann").into(),
             client_id: [0; 16],
             call_id: 3,
             retry_count: 0,

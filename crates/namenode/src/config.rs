@@ -18,6 +18,7 @@ use cairn_kms::{KmsOptions, ProviderPath, QueueOptions};
 
 use crate::host_names;
 use crate::salvager::Salvager;
+use crate::security::SecurityConfig;
 use crate::web::Web;
 
 const KIB: u64 = 1024;
@@ -297,6 +298,8 @@ pub struct NameNodeConfig {
     pub reload: Option<Reload<NameNodeConfig>>,
     /// The user who may do everything; the user of this process when `None`.
     pub superuser: Option<String>,
+    /// How clients show who they are; they are believed for `None`. Key `hadoop.security.authentication`.
+    pub security: Option<SecurityConfig>,
     /// The group whose members may do everything. Key `dfs.permissions.superusergroup`.
     pub supergroup: String,
     /// Which groups users are in.
@@ -532,6 +535,7 @@ impl Default for NameNodeConfig {
             permissions_enabled: true,
             reload: None,
             superuser: None,
+            security: None,
             supergroup: "supergroup".into(),
             groups: GroupsConfig::default(),
             service_policy: None,

@@ -64,6 +64,10 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     if args.format_only {
         return format(node).await;
     }
+    if let Some(security) = &node.security {
+        // Told now rather than to each client.
+        (security.acceptor.0)().context("the NameNode did not start")?;
+    }
     let running = NameNode::start(node).await.context("the NameNode did not start")?;
     let line = json!({
         "role": "namenode",

@@ -2,7 +2,7 @@
 
 use super::memory::available;
 use super::namenode::service_policy;
-use super::{Configuration, NameNodes, unsupported, webhdfs};
+use super::{Configuration, NameNodes, security, unsupported, webhdfs};
 use anyhow::Result;
 use cairn_datanode::{DataDir, DataNodeConfig};
 use cairn_net::groups::{GroupsConfig, process_user};
@@ -21,6 +21,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
         conf.read(key, |text| Ok(text.to_string()), &mut c.name_node)?;
     }
     c.web = webhdfs::of_datanode(conf, &c.name_node)?;
+    security::of_datanode(conf, &mut c)?;
     // USER says nothing: services are started without it.
     if let Some(user) = std::env::var("HADOOP_USER_NAME").ok().or_else(process_user) {
         c.user = user;

@@ -1,6 +1,8 @@
 //! A NameNode's settings from Hadoop's keys.
 
-use super::{Configuration, NameNodes, encryption, memory, slow, unsupported, value, webhdfs};
+use super::{
+    Configuration, NameNodes, encryption, memory, security, slow, unsupported, value, webhdfs,
+};
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_namenode::config::{
@@ -61,6 +63,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     audit(conf, &mut c.audit)?;
     conf.millis("hadoop.http.idle_timeout.ms", &mut c.http_idle_timeout)?;
     c.web = webhdfs::of_namenode(conf)?;
+    security::of_namenode(conf, &mut c)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
     c.properties = conf.properties();
     Ok(c)

@@ -5,13 +5,18 @@ use super::Configuration;
 use anyhow::{Result, bail};
 
 /// Keys, the values with which they ask for nothing that there is not, and what the others ask for.
-const ASKS: [(&str, &[&str], &str); 8] = [
-    ("hadoop.security.authentication", &["simple"], "only the authentication simple is supported"),
+const ASKS: [(&str, &[&str], &str); 9] = [
+    ("hadoop.security.authentication", &["simple", "kerberos"], "it takes simple or kerberos"),
     ("hadoop.security.group.mapping", &GROUP_MAPPINGS, "only the system is asked for groups"),
     (
         "hadoop.security.impersonation.provider.class",
         &["org.apache.hadoop.security.authorize.DefaultImpersonationProvider"],
         "only the keys hadoop.proxyuser.* say who acts for others",
+    ),
+    (
+        "hadoop.security.saslproperties.resolver.class",
+        &["org.apache.hadoop.security.SaslPropertiesResolver"],
+        "connections of all clients are protected alike",
     ),
     ("dfs.block.access.token.enable", &["false"], "block tokens are not supported"),
     ("dfs.encrypt.data.transfer", &["false"], "encrypted data transfer is not supported"),
@@ -55,7 +60,8 @@ mod tests {
             refuse(&conf)
         };
         for (key, value) in [
-            ("hadoop.security.authentication", "kerberos"),
+            ("hadoop.security.authentication", "kerberos_ssl"),
+            ("hadoop.security.saslproperties.resolver.class", "org.example.Any"),
             ("dfs.block.access.token.enable", "true"),
             ("dfs.encrypt.data.transfer", "TRUE"),
             ("dfs.data.transfer.protection", "privacy"),
@@ -73,6 +79,7 @@ mod tests {
         }
         for (key, value) in [
             ("hadoop.security.authentication", "Simple"),
+            ("hadoop.security.authentication", "kerberos"),
             ("dfs.block.access.token.enable", "false"),
             ("dfs.data.transfer.protection", ""),
             ("dfs.namenode.inode.attributes.provider.class", " "),

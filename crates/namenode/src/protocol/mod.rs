@@ -20,15 +20,16 @@ use std::sync::Arc;
 
 use cairn_net::reconfiguration;
 use cairn_net::rpc_server::{Call, Service, UserInfo};
+use cairn_security::server::Authority;
 use cairn_wire::RemoteException;
 
 use crate::node::NameNode;
 use crate::refusal::Answer;
+pub(crate) use crate::security::DATANODE;
+use crate::security::LIFELINE;
 
 /// The Java names of the protocols. All have version 1.
 pub(crate) const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
-pub(crate) const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
-const LIFELINE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeLifelineProtocol";
 const NAMENODE: &str = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol";
 const HA: &str = "org.apache.hadoop.ha.HAServiceProtocol";
 const USER_MAPPINGS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
@@ -120,6 +121,10 @@ impl Service for Protocols {
         Some(logged(call, answer))
     }
 
+    fn authority(&self) -> Option<&dyn Authority> {
+        self.0.config.security.as_ref().map(|_| &*self.0 as &dyn Authority)
+    }
+
     async fn authorize(
         &self,
         user: &UserInfo,
@@ -139,6 +144,10 @@ impl Service for PlainProtocols {
         node.authorize_call(&call).await?;
         let answer = audited(node, &call, client::plain::handle(node, &call)).await;
         logged(&call, answer)
+    }
+
+    fn authority(&self) -> Option<&dyn Authority> {
+        self.0.authority()
     }
 
     async fn authorize(

@@ -1,0 +1,233 @@
+//! What the keys of Kerberos make of the roles. A half of it is refused: who thinks that nobody comes in would be wrong.
+
+use super::Configuration;
+use crate::config::NameNodes;
+use anyhow::{Context, Result, bail};
+use cairn_datanode::DataNodeConfig;
+use cairn_kerberos::Ticket;
+use cairn_namenode::NameNodeConfig;
+use cairn_namenode::security::{Acceptor, SecurityConfig};
+use cairn_net::rpc_client::SharedCredentials;
+use cairn_security::kerberos_name::server_principal;
+use cairn_security::server::Offers;
+use cairn_security::{KerberosName, NameRules, Protection};
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+const AUTHENTICATION: &str = "hadoop.security.authentication";
+const NAMENODE: (&str, &str) = ("dfs.namenode.kerberos.principal", "dfs.namenode.keytab.file");
+const DATANODE: (&str, &str) = ("dfs.datanode.kerberos.principal", "dfs.datanode.keytab.file");
+/// Says that it is known that DataNodes ask nobody who he is.
+const OPEN_DATANODES: &str = "cairn.security.open-datanodes";
+/// What the Kerberos library reads.
+const LIBRARY: [&str; 2] = ["KRB5_KTNAME", "KRB5_CLIENT_KTNAME"];
+/// Where it keeps tickets that it gets with a keytab.
+const CACHE: (&str, &str) = ("KRB5CCNAME", "MEMORY:cairn");
+
+/// Whether users are to show who they are.
+fn is_on(conf: &Configuration) -> bool {
+    conf.get(AUTHENTICATION).is_some_and(|value| value.trim().eq_ignore_ascii_case("kerberos"))
+}
+
+/// A key that must be set.
+fn need(conf: &Configuration, key: &str) -> Result<String> {
+    let value = conf.get(key).map(|value| value.trim().to_string());
+    let value = value.filter(|value| !value.is_empty());
+    value.with_context(|| format!("{AUTHENTICATION} is kerberos, and {key} is not set"))
+}
+
+/// What both roles need.
+fn common(conf: &Configuration, (principal, keytab): (&str, &str)) -> Result<Vec<Protection>> {
+    if !cairn_kerberos::IS_BUILT_IN {
+        let how = "build it with `--features kerberos`";
+        bail!("{AUTHENTICATION} is kerberos: this build has no Kerberos; {how}");
+    }
+    for key in [principal, keytab, NAMENODE.0, DATANODE.0] {
+        need(conf, key)?;
+    }
+    let mut open = false;
+    conf.boolean(OPEN_DATANODES, &mut open)?;
+    if !open {
+        bail!(
+            "{AUTHENTICATION} is kerberos, and DataNodes of Cairn do not ask yet who reads and writes blocks: \
+             {OPEN_DATANODES}=true starts all the same"
+        );
+    }
+    let protections = conf.get("hadoop.rpc.protection").unwrap_or_default();
+    Protection::list(&protections).context("hadoop.rpc.protection")
+}
+
+/// The host that a server's principal names: the one of its address, or this machine's.
+fn host(address: Option<String>) -> Result<String> {
+    let named = address.as_deref().and_then(|address| Some(address.rsplit_once(':')?.0));
+    if let Some(host) = named.filter(|host| host.parse::<IpAddr>().is_err() && !host.is_empty()) {
+        return Ok(host.to_string());
+    }
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    Ok(name.context("cannot read this machine's name")?.trim().to_string())
+}
+
+/// Reads what a NameNode needs, if users are to show who they are.
+pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
+    if !is_on(conf) {
+        return Ok(());
+    }
+    let protections = common(conf, NAMENODE)?;
+    let address = match conf.get("dfs.namenode.rpc-address") {
+        Some(address) => Some(address),
+        None => match conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
+            Some(uri) => Some(NameNodes::of(conf, &uri)?.only("Cairn has")?),
+            None => None,
+        },
+    };
+    let principal = server_principal(&need(conf, NAMENODE.0)?, &host(address)?);
+    let name = KerberosName::parse(&principal).context(NAMENODE.0)?;
+    let (Some(host), Some(realm)) = (name.host, name.realm) else {
+        bail!("{} is {principal}: it takes SERVICE/HOST@REALM", NAMENODE.0);
+    };
+    let mechanism = conf.get("hadoop.security.auth_to_local.mechanism").unwrap_or_default();
+    let is_mit = match mechanism.trim().to_ascii_lowercase().as_str() {
+        "" | "hadoop" => false,
+        "mit" => true,
+        other => {
+            bail!("hadoop.security.auth_to_local.mechanism is {other}: it takes hadoop or mit")
+        }
+    };
+    let rules = conf.get("hadoop.security.auth_to_local").unwrap_or_default();
+    let rules =
+        NameRules::parse(&rules, &realm, is_mit).context("hadoop.security.auth_to_local")?;
+    // As in Hadoop, whoever the NameNode is may do everything.
+    let superuser = rules.user_of(&principal).context("hadoop.security.auth_to_local")?;
+    c.superuser.get_or_insert(superuser);
+    let datanode_principal = need(conf, DATANODE.0)?;
+    KerberosName::parse(&datanode_principal).context(DATANODE.0)?;
+    let acceptor = Acceptor(Arc::new(move || cairn_kerberos::accept(&principal)));
+    let offers = Offers::Secure { service: name.service, host, protections };
+    c.security = Some(SecurityConfig { offers, rules, datanode_principal, acceptor });
+    if c.http_addr.take().is_some() {
+        tracing::warn!("pages and WebHDFS do not ask yet who asks: with Kerberos there are none");
+    }
+    c.web = None;
+    Ok(())
+}
+
+/// Reads what a DataNode needs, likewise.
+pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
+    if !is_on(conf) {
+        return Ok(());
+    }
+    let protections = common(conf, DATANODE)?;
+    let host = match conf.get("dfs.datanode.hostname") {
+        Some(host) => host,
+        None => host(None)?,
+    };
+    let ticket = Ticket {
+        principal: Some(server_principal(&need(conf, DATANODE.0)?, &host)),
+        server: need(conf, NAMENODE.0)?,
+        protections,
+        allows_simple: false,
+    };
+    c.credentials = Some(SharedCredentials(Arc::new(ticket)));
+    if c.http_addr.take().is_some() {
+        tracing::warn!("pages and WebHDFS do not ask yet who asks: with Kerberos there are none");
+    }
+    c.web = None;
+    Ok(())
+}
+
+/// A role that has a keytab.
+#[derive(Clone, Copy, Debug)]
+pub enum Role {
+    NameNode,
+    DataNode,
+}
+
+/// Has the Kerberos library use a role's keytab. The library looks into the environment, which a process cannot change
+/// safely once it has threads: so it begins anew, as the same process.
+pub fn use_keytab(conf: &Configuration, role: Role) -> Result<()> {
+    if !is_on(conf) || !cairn_kerberos::IS_BUILT_IN {
+        return Ok(());
+    }
+    let (_, key) = match role {
+        Role::NameNode => NAMENODE,
+        Role::DataNode => DATANODE,
+    };
+    let keytab: PathBuf = need(conf, key)?.into();
+    std::fs::File::open(&keytab)
+        .with_context(|| format!("cannot read the keytab {} ({key})", keytab.display()))?;
+    let wanted = OsString::from(&keytab);
+    if LIBRARY.iter().all(|name| std::env::var_os(name).as_ref() == Some(&wanted)) {
+        return Ok(());
+    }
+    let mut again = Command::new(std::env::current_exe().context("cannot find this program")?);
+    again.args(std::env::args_os().skip(1)).env(CACHE.0, CACHE.1);
+    for name in LIBRARY {
+        again.env(name, &wanted);
+    }
+    Err(again.exec()).context("cannot begin anew with a keytab")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{datanode, namenode};
+
+    fn secure() -> Configuration {
+        let mut conf = Configuration::default();
+        for (key, value) in [
+            (AUTHENTICATION, "Kerberos"),
+            ("dfs.namenode.rpc-address", "localhost:0"),
+            (NAMENODE.0, "nn/_HOST@EXAMPLE.COM"),
+            (NAMENODE.1, "/etc/nn.keytab"),
+            (DATANODE.0, "dn/_HOST@EXAMPLE.COM"),
+            (DATANODE.1, "/etc/dn.keytab"),
+            (OPEN_DATANODES, "true"),
+            ("hadoop.rpc.protection", "privacy"),
+        ] {
+            conf.set(key, value);
+        }
+        conf
+    }
+
+    fn refused(conf: &Configuration) -> [String; 2] {
+        [
+            format!("{:#}", namenode::read(conf).err().expect("a refusal")),
+            format!("{:#}", datanode::read(conf).err().expect("a refusal")),
+        ]
+    }
+
+    #[test]
+    fn a_build_without_kerberos_says_so() {
+        if !cairn_kerberos::IS_BUILT_IN {
+            for told in refused(&secure()) {
+                assert!(told.contains("this build has no Kerberos"), "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_half_of_security_is_refused() {
+        if !cairn_kerberos::IS_BUILT_IN {
+            return;
+        }
+        for key in [NAMENODE.0, DATANODE.0, OPEN_DATANODES] {
+            let mut conf = secure();
+            conf.set(key, "");
+            for told in refused(&conf) {
+                assert!(told.contains(key), "{told}");
+            }
+        }
+        let c = namenode::read(&secure()).unwrap();
+        assert_eq!((c.superuser.as_deref(), c.http_addr), (Some("nn"), None));
+        let (service, host) = ("nn".to_string(), "localhost".to_string());
+        let protections = vec![Protection::Privacy];
+        let offers = Offers::Secure { service, host, protections };
+        assert_eq!(c.security.unwrap().offers, offers);
+        let c = datanode::read(&secure()).unwrap();
+        assert!(c.credentials.is_some() && c.http_addr.is_none() && c.web.is_none());
+    }
+}

@@ -1,0 +1,36 @@
+//! What the handshakes of connections ask of a NameNode.
+
+use cairn_security::SaslError;
+use cairn_security::gssapi::Context;
+use cairn_security::server::{Authority, Offers};
+use cairn_security::token::DelegationTokenId;
+use cairn_wire::RemoteException;
+use cairn_wire::exception::class;
+
+use crate::node::NameNode;
+
+impl Authority for NameNode {
+    fn offers(&self) -> &Offers {
+        self.config.security.as_ref().map_or(&Offers::Simple, |security| &security.offers)
+    }
+
+    fn token_password(&self, id: &DelegationTokenId) -> Result<Vec<u8>, RemoteException> {
+        // None is issued yet.
+        let text = format!("Token for real user: {}, can't be found in cache", id.real_user);
+        Err(RemoteException::new(class::INVALID_TOKEN, text))
+    }
+
+    fn user_of(&self, principal: &str) -> Result<String, SaslError> {
+        match &self.config.security {
+            Some(security) => security.rules.user_of(principal),
+            None => Ok(principal.to_owned()),
+        }
+    }
+
+    fn accept(&self) -> Result<Box<dyn Context>, SaslError> {
+        match &self.config.security {
+            Some(security) => (security.acceptor.0)(),
+            None => Err(SaslError::new("There is no Kerberos")),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Who may connect to a NameNode that believes nobody's word.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cairn_net::rpc_server::{Authentication, UserInfo};
+use cairn_security::gssapi::Context;
+use cairn_security::server::Offers;
+use cairn_security::{KerberosName, NameRules, SaslError};
+use cairn_wire::RemoteException;
+use cairn_wire::exception::class;
+
+/// The protocol of DataNodes.
+pub(crate) const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
+/// That of their signs of life.
+pub(crate) const LIFELINE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeLifelineProtocol";
+
+/// What a NameNode needs to know of Kerberos.
+#[derive(Clone, Debug)]
+pub struct SecurityConfig {
+    /// How clients show who they are. Keys `dfs.namenode.kerberos.principal`, `hadoop.rpc.protection`.
+    pub offers: Offers,
+    /// Which users principals stand for. Keys `hadoop.security.auth_to_local`, `hadoop.security.auth_to_local.mechanism`.
+    pub rules: NameRules,
+    /// Who may be a DataNode; with `_HOST` that of any host. Key `dfs.datanode.kerberos.principal`.
+    pub datanode_principal: String,
+    /// Makes a security context for the NameNode's principal. The binary gives it.
+    pub acceptor: Acceptor,
+}
+
+/// Makes security contexts.
+#[derive(Clone)]
+pub struct Acceptor(pub Arc<dyn Fn() -> Result<Box<dyn Context>, SaslError> + Send + Sync>);
+
+impl fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Acceptor")
+    }
+}
+
+impl SecurityConfig {
+    /// Whether a connection may speak a protocol for a user, before access lists are asked.
+    ///
+    /// Source: Hadoop 3.5.0 `ServiceAuthorizationManager#authorize`, which looks at the principals of DataNodes only with
+    /// `hadoop.security.authorization`.
+    pub(crate) fn check(
+        &self,
+        user: &UserInfo,
+        protocol: Option<&str>,
+    ) -> Result<(), RemoteException> {
+        let principal = match &user.by {
+            Authentication::Simple => {
+                let text = "SIMPLE authentication is not enabled.  Available:[TOKEN, KERBEROS]";
+                return Err(RemoteException::new(class::ACCESS_CONTROL, text));
+            }
+            Authentication::Kerberos { principal, .. } if user.real.is_none() => Some(principal),
+            Authentication::Kerberos { .. } | Authentication::Token => None,
+        };
+        let Some(protocol) = protocol.filter(|name| [DATANODE, LIFELINE].contains(name)) else {
+            return Ok(());
+        };
+        if principal.is_some_and(|principal| self.is_datanode(principal)) {
+            return Ok(());
+        }
+        let (user, by, only) = (&user.effective, user.by.name(), &self.datanode_principal);
+        Err(RemoteException::new(
+            class::AUTHORIZATION,
+            format!(
+                "User {user} (auth:{by}) is not authorized for protocol interface {protocol}: this service is only accessible by {only}"
+            ),
+        ))
+    }
+
+    fn is_datanode(&self, principal: &str) -> bool {
+        let parsed = KerberosName::parse(principal)
+            .ok()
+            .zip(KerberosName::parse(&self.datanode_principal).ok());
+        parsed.is_some_and(|(name, wanted)| {
+            let is_host = wanted.host.as_deref() == Some("_HOST") && name.host.is_some();
+            name.service == wanted.service
+                && name.realm == wanted.realm
+                && (is_host || name.host == wanted.host)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cairn_security::Protection;
+
+    fn kerberos(principal: &str) -> UserInfo {
+        let (effective, principal) = (principal.to_owned(), principal.to_owned());
+        let by = Authentication::Kerberos { effective, principal };
+        UserInfo { effective: "somebody".into(), real: None, by }
+    }
+
+    #[test]
+    fn who_may_connect_and_who_may_be_a_datanode() {
+        let config = |datanode_principal: &str| SecurityConfig {
+            offers: Offers::Secure {
+                service: "nn".into(),
+                host: "host".into(),
+                protections: Protection::ALL.to_vec(),
+            },
+            rules: NameRules::parse("", "R", false).unwrap(),
+            datanode_principal: datanode_principal.into(),
+            acceptor: Acceptor(Arc::new(|| Err(SaslError::new("none")))),
+        };
+        let client = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
+        let any = config("dn/_HOST@R");
+        let may = |config: &SecurityConfig, user: &UserInfo, protocol: &str| {
+            config.check(user, Some(protocol)).is_ok()
+        };
+        let token = UserInfo { by: Authentication::Token, ..kerberos("ann@R") };
+        assert!(!may(&any, &UserInfo::simple("hdfs"), client));
+        assert!(may(&any, &kerberos("ann@R"), client) && may(&any, &token, client));
+        for protocol in [DATANODE, LIFELINE] {
+            assert!(may(&any, &kerberos("dn/one@R"), protocol));
+            for other in ["ann@R", "dn@R", "nn/one@R", "dn/one@OTHER"] {
+                assert!(!may(&any, &kerberos(other), protocol), "{other}");
+            }
+            assert!(!may(&any, &token, protocol));
+            let acts = UserInfo { real: Some("dn".into()), ..kerberos("dn/one@R") };
+            assert!(!may(&any, &acts, protocol));
+            assert!(!may(&config("dn/two@R"), &kerberos("dn/one@R"), protocol));
+        }
+    }
+}
