@@ -19,17 +19,25 @@ pub const IS_BUILT_IN: bool = cfg!(feature = "gssapi");
 /// A server's side of a new security context, for a principal whose key is in the keytab.
 pub fn accept(principal: &str) -> Result<Box<dyn Context>, SaslError> {
     #[cfg(feature = "gssapi")]
-    return library::accept(principal);
+    {
+        library::accept(principal)
+    }
     #[cfg(not(feature = "gssapi"))]
-    Err(not_built_in(principal))
+    {
+        Err(not_built_in(principal))
+    }
 }
 
 /// A client's side of a new security context with a principal, by the tickets of `own`, or the first that there are.
 fn initiate(own: Option<&str>, with: &str) -> Result<Box<dyn Context>, SaslError> {
     #[cfg(feature = "gssapi")]
-    return library::initiate(own, with);
+    {
+        library::initiate(own, with)
+    }
     #[cfg(not(feature = "gssapi"))]
-    Err(not_built_in(own.unwrap_or(with)))
+    {
+        Err(not_built_in(own.unwrap_or(with)))
+    }
 }
 
 #[cfg(not(feature = "gssapi"))]

@@ -5,7 +5,6 @@ use cairn_security::gssapi::Context;
 use cairn_security::server::{Authority, Offers};
 use cairn_security::token::DelegationTokenId;
 use cairn_wire::RemoteException;
-use cairn_wire::exception::class;
 
 use crate::node::NameNode;
 
@@ -15,9 +14,7 @@ impl Authority for NameNode {
     }
 
     fn token_password(&self, id: &DelegationTokenId) -> Result<Vec<u8>, RemoteException> {
-        // None is issued yet.
-        let text = format!("Token for real user: {}, can't be found in cache", id.real_user);
-        Err(RemoteException::new(class::INVALID_TOKEN, text))
+        self.good_token_password(id).map_err(|refusal| refusal.0)
     }
 
     fn user_of(&self, principal: &str) -> Result<String, SaslError> {

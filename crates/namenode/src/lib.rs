@@ -51,6 +51,7 @@ mod satisfier;
 pub mod security;
 mod snapshots;
 mod store;
+mod tokens;
 pub mod topology;
 mod trash;
 mod web;

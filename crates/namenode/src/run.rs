@@ -58,6 +58,7 @@ use crate::reencryption;
 use crate::resources;
 use crate::satisfier;
 use crate::snapshots;
+use crate::tokens;
 use crate::topology::Topology;
 use crate::trash;
 use crate::web;
@@ -380,6 +381,7 @@ impl RunningNameNode {
         running.spawn_service("the watch over what was converted", converted::watch);
         running.spawn_service("the satisfier of storage policies", satisfier::take_up);
         running.spawn_service("the warming-up of keys", warm_up_keys);
+        running.spawn_service("the watch over delegation tokens", tokens::look_after);
         running.spawn_service("re-encryption", reencryption::run);
         running.spawn_service("the emptier of the trash", trash::empty_trash);
         running.spawn_service("the watch over lazy files", lazy_files::watch);

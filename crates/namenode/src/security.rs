@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cairn_net::rpc_server::{Authentication, UserInfo};
 use cairn_security::gssapi::Context;
@@ -24,6 +25,12 @@ pub struct SecurityConfig {
     pub rules: NameRules,
     /// Who may be a DataNode; with `_HOST` that of any host. Key `dfs.datanode.kerberos.principal`.
     pub datanode_principal: String,
+    /// How long a delegation token can last. Key `dfs.namenode.delegation.token.max-lifetime`.
+    pub token_life: Duration,
+    /// How long one lasts without being renewed. Key `dfs.namenode.delegation.token.renew-interval`.
+    pub token_renewal: Duration,
+    /// How long new ones are proven by the same master key. Key `dfs.namenode.delegation.key.update-interval`.
+    pub token_key_interval: Duration,
     /// Makes a security context for the NameNode's principal. The binary gives it.
     pub acceptor: Acceptor,
 }
@@ -105,6 +112,9 @@ mod tests {
             },
             rules: NameRules::parse("", "R", false).unwrap(),
             datanode_principal: datanode_principal.into(),
+            token_life: Duration::from_secs(9),
+            token_renewal: Duration::from_secs(3),
+            token_key_interval: Duration::from_secs(5),
             acceptor: Acceptor(Arc::new(|| Err(SaslError::new("none")))),
         };
         let client = "org.apache.hadoop.hdfs.protocol.ClientProtocol";

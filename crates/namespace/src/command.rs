@@ -191,4 +191,9 @@ commands! {
     95 Convert: ops::convert::Convert,
     96 PauseGroups: ops::group::PauseGroups,
     97 SwapBlocks: ops::swap_blocks::SwapBlocks,
+    100 AddTokenKey: ops::token::AddTokenKey,
+    101 IssueToken: ops::token::IssueToken,
+    102 RenewToken: ops::token::RenewToken,
+    103 CancelToken: ops::token::CancelToken,
+    104 RemoveEndedTokens: ops::token::RemoveEndedTokens,
 }

@@ -32,6 +32,10 @@ pub(crate) enum Counter {
     CacheDirective,
     /// How often a quota was set.
     QuotasSet,
+    /// The number of the last delegation token.
+    DelegationToken,
+    /// The number of the last master key of delegation tokens.
+    TokenKey,
 }
 
 impl Counter {
@@ -48,6 +52,8 @@ impl Counter {
             Counter::SnapshotId => b"snapshot-id",
             Counter::CacheDirective => b"cache-directive",
             Counter::QuotasSet => b"quotas-set",
+            Counter::DelegationToken => b"delegation-token",
+            Counter::TokenKey => b"token-key",
         }
     }
 
@@ -63,7 +69,9 @@ impl Counter {
             | Counter::Snapshots
             | Counter::SnapshotId
             | Counter::CacheDirective
-            | Counter::QuotasSet => 0,
+            | Counter::QuotasSet
+            | Counter::DelegationToken
+            | Counter::TokenKey => 0,
         }
     }
 }
@@ -110,6 +118,24 @@ pub(crate) fn skip_numbers(store: &mut dyn StoreTxn) -> Result<()> {
         set(store, counter, value)?;
     }
     Ok(())
+}
+
+/// A new number of a delegation token.
+pub(crate) fn next_token(store: &mut dyn StoreTxn) -> Result<u32> {
+    next_number(store, Counter::DelegationToken)
+}
+
+/// A new number of a master key.
+pub(crate) fn next_token_key(store: &mut dyn StoreTxn) -> Result<u32> {
+    next_number(store, Counter::TokenKey)
+}
+
+fn next_number(store: &mut dyn StoreTxn, counter: Counter) -> Result<u32> {
+    let next = get(store, counter)? + 1;
+    let number = u32::try_from(next).ok().filter(|number| *number <= i32::MAX as u32);
+    let number = number.ok_or_else(|| NamespaceError::Io("There are no more numbers".into()))?;
+    set(store, counter, next)?;
+    Ok(number)
 }
 
 /// A new inode id.

@@ -54,6 +54,8 @@ exceptions! {
     FileNotFound = "java.io.FileNotFoundException",
     /// The path is taken.
     FileAlreadyExists = "org.apache.hadoop.fs.FileAlreadyExistsException",
+    /// A delegation token that was not issued, or has ended.
+    InvalidToken = "org.apache.hadoop.security.token.SecretManager$InvalidToken",
     /// Another client writes the file.
     AlreadyBeingCreated = "org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException",
     /// The file's last block is being recovered; come back later.

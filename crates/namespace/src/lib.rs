@@ -43,6 +43,7 @@ pub mod snapshot;
 mod status;
 mod storage_policy;
 pub mod store;
+pub mod token;
 mod tree;
 pub mod usage;
 pub mod waiting;

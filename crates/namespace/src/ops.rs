@@ -34,6 +34,7 @@ pub mod set_storage_policy;
 pub mod set_times;
 pub mod snapshot;
 pub mod swap_blocks;
+pub mod token;
 pub mod truncate;
 pub mod unit_crcs;
 pub mod xattr;

@@ -5,6 +5,7 @@ use crate::block::Block;
 use crate::encoding::{Decode, DecodeError, Decoder, encode_enum, encode_struct};
 use crate::inode::{FileRedundancy, InodeId};
 use crate::status::FileStatus;
+use crate::token::Token;
 use cairn_stripe::{BlockId, GenerationStamp, Policy};
 
 /// What its caller is told of a command. A call that comes again is told the same.
@@ -80,6 +81,10 @@ pub enum Outcome {
     GroupRefused(String),
     /// `Convert`, for each file that was named; `SwapBlocks`, for one.
     Converted(Vec<Conversion>),
+    /// `IssueToken`, `RenewToken`: the token as it is now.
+    Token(Box<Token>),
+    /// `RemoveEndedTokens`: the first number that was not looked at, if there are more.
+    TokensRemoved(Option<u32>),
 }
 
 /// What became of one policy that was to be added.
@@ -123,6 +128,8 @@ encode_enum!(Outcome {
     40 => EncodeBegun { handle, gs },
     41 => GroupRefused(value),
     42 => Converted(value),
+    43 => Token(value),
+    44 => TokensRemoved(value),
 } or former);
 encode_struct!(PolicyAdded { policy, error });
 encode_enum!(Conversion {

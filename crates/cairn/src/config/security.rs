@@ -17,6 +17,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 const AUTHENTICATION: &str = "hadoop.security.authentication";
 const NAMENODE: (&str, &str) = ("dfs.namenode.kerberos.principal", "dfs.namenode.keytab.file");
@@ -106,8 +107,21 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let datanode_principal = need(conf, DATANODE.0)?;
     KerberosName::parse(&datanode_principal).context(DATANODE.0)?;
     let acceptor = Acceptor(Arc::new(move || cairn_kerberos::accept(&principal)));
+    let day = Duration::from_secs(24 * 3600);
+    let (mut token_life, mut token_renewal, mut token_key_interval) = (7 * day, day, day);
+    conf.millis("dfs.namenode.delegation.token.max-lifetime", &mut token_life)?;
+    conf.millis("dfs.namenode.delegation.token.renew-interval", &mut token_renewal)?;
+    conf.millis("dfs.namenode.delegation.key.update-interval", &mut token_key_interval)?;
     let offers = Offers::Secure { service: name.service, host, protections };
-    c.security = Some(SecurityConfig { offers, rules, datanode_principal, acceptor });
+    c.security = Some(SecurityConfig {
+        offers,
+        rules,
+        datanode_principal,
+        token_life,
+        token_renewal,
+        token_key_interval,
+        acceptor,
+    });
     if c.http_addr.take().is_some() {
         tracing::warn!("pages and WebHDFS do not ask yet who asks: with Kerberos there are none");
     }
@@ -195,8 +209,8 @@ mod tests {
 
     fn refused(conf: &Configuration) -> [String; 2] {
         [
-            format!("{:#}", namenode::read(conf).err().expect("a refusal")),
-            format!("{:#}", datanode::read(conf).err().expect("a refusal")),
+            format!("{:#}", namenode::read(conf).expect_err("a refusal")),
+            format!("{:#}", datanode::read(conf).expect_err("a refusal")),
         ]
     }
 

@@ -53,6 +53,9 @@ use cairn_namespace::ops::snapshot::{
     RenameSnapshot,
 };
 use cairn_namespace::ops::swap_blocks::SwapBlocks;
+use cairn_namespace::ops::token::{
+    AddTokenKey, CancelToken, IssueToken, RemoveEndedTokens, RenewToken,
+};
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
@@ -60,6 +63,7 @@ use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_namespace::store::StoreTxn;
 use cairn_namespace::store::conformance::{Records, dump};
 use cairn_namespace::store::memory::MemoryStore;
+use cairn_namespace::token::{SECRET_LEN, Secret};
 use cairn_namespace::{
     Block, BlockRef, CallId, Caller, Command, Conversion, Effect, Entry, InodeId, Outcome,
     Settings, apply, block, inode, query,
@@ -463,6 +467,24 @@ fn policies(w: &mut World) {
     w.submit(RemoveCachePool { name: "pool".into() });
 }
 
+fn tokens(w: &mut World) {
+    w.submit(AddTokenKey { secret: Secret([3; SECRET_LEN]), lasts_ms: 1 << 30 });
+    let issue = IssueToken {
+        owner: "ann@R".into(),
+        renewer: "yarn".into(),
+        real_user: "oozie".into(),
+        lasts_ms: 1 << 20,
+        renew_ms: 1 << 10,
+    };
+    w.submit(issue.clone());
+    let Outcome::Token(second) = w.submit(issue) else { panic!("no token") };
+    let number = second.number;
+    w.submit(RenewToken { number, renew_ms: 1 << 11 });
+    w.noise();
+    w.submit(CancelToken { number });
+    w.submit(RemoveEndedTokens { from: 0 });
+}
+
 fn zones(w: &mut World) {
     w.mkdirs("/zone");
     w.submit(CreateEncryptionZone { path: "/zone".into(), key_name: "k".into(), suite: 2 });
@@ -537,7 +559,7 @@ fn groups(w: &mut World) {
 fn played(dir: &Path, seed: u64) -> World {
     let mut world = World::new(dir, seed);
     snapshots(&mut world);
-    for part in [files, attributes, policies, zones, groups] {
+    for part in [files, attributes, policies, tokens, zones, groups] {
         for _ in 0..8 {
             world.noise();
         }

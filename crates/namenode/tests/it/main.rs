@@ -10,6 +10,7 @@ mod cluster;
 mod committed;
 mod contiguous;
 mod damaged_log;
+mod delegation;
 mod encryption;
 mod every_command;
 mod former;

@@ -76,4 +76,8 @@ tables! {
     Waiting = "waiting",
     /// That time by block.
     WaitingDue = "waiting-due",
+    /// Delegation tokens by number.
+    DelegationToken = "delegation-token",
+    /// Master keys of delegation tokens by number.
+    TokenKey = "token-key",
 }

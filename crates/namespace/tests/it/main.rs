@@ -24,6 +24,7 @@ mod snapshot_model;
 mod snapshots;
 mod storage_policies;
 mod support;
+mod tokens;
 mod tree;
 mod truncate;
 mod truncate_snapshots;

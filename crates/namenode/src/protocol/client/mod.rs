@@ -24,6 +24,7 @@ mod read;
 mod refused;
 mod scan;
 mod snapshot;
+mod tokens;
 mod tree;
 mod upgrade;
 pub(super) mod write;
@@ -182,11 +183,11 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "reencryptEncryptionZone" => encryption::reencrypt_zone(node, call).await,
         "listReencryptionStatus" => encryption::list_reencryption_status(node, call).await,
 
-        "getDelegationToken" => refused::get_delegation_token(node, call).await,
+        "getDelegationToken" => tokens::get(node, call).await,
+        "renewDelegationToken" => tokens::renew(node, call).await,
+        "cancelDelegationToken" => tokens::cancel(node, call).await,
         "getDataEncryptionKey" => refused::get_data_encryption_key(node, call).await,
-        method if CLIENT_NAMENODE_PROTOCOL_METHODS.contains(&method) => {
-            refused::refuse(node, call).await
-        }
+        method if CLIENT_NAMENODE_PROTOCOL_METHODS.contains(&method) => refused::refuse(call).await,
         _ => Err(call.unknown_method().into()),
     }
 }
