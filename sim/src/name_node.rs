@@ -27,7 +27,9 @@ use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::query::BlockInfo;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::store::memory::MemoryStore;
-use cairn_namespace::{BlockState as Written, Command, Entry, Retries, Settings, apply, query};
+use cairn_namespace::{
+    BlockState as Written, Clock, Command, Entry, Retries, Settings, Times, apply, query,
+};
 use cairn_redundancy::{
     AdminState, BlockFacts, BlockLookup, Cluster, Config, GroupFacts, NodeHandle, Now,
     StoragePolicy, Ticket,
@@ -105,6 +107,7 @@ struct Bugs {
     ignores_guards: bool,
     fails_what_is_durable: bool,
     goes_by_uuids: bool,
+    follows_wall_clock: bool,
     forgets_attempts: bool,
     frees_members: bool,
     reuses_handles: bool,
@@ -140,6 +143,8 @@ pub(crate) struct NameNode {
     /// The namespace with what was applied and is not in force yet.
     ahead: MemoryStore,
     retries: Retries,
+    /// Of the last entry that was applied.
+    last_times: Times,
     groups: Groups,
     /// Commands that wait to be applied.
     backlog: VecDeque<Request>,
@@ -245,16 +250,18 @@ impl NameNode {
             ignores_guards: parts.ignores_guards(),
             fails_what_is_durable: parts.fails_what_is_durable(),
             goes_by_uuids: parts.goes_by_uuids(),
+            follows_wall_clock: parts.follows_wall_clock(),
         };
         let (store, cluster) = (MemoryStore::new(), Cluster::new(cluster_config()));
         let mut node = NameNode {
             up: true,
             life: 0,
-            core: Some(Box::new(Core { now_ms: 0, skew_ms: 0, store, cluster, rng })),
+            core: Some(Box::new(Core::new(store, cluster, rng))),
             log: Log::default(),
             is_contended: options.is_contended,
             ahead: MemoryStore::new(),
             retries: Retries::default(),
+            last_times: Times::default(),
             groups: Groups::new(LIMITS, 0, 0),
             backlog: VecDeque::new(),
             open: Group::default(),
@@ -356,6 +363,8 @@ impl NameNode {
         self.store = self.replay();
         self.namespace_changed();
         self.ahead = self.store.clone();
+        let reading = self.reading();
+        self.clock = Clock::begin(self.last_times, reading);
         self.groups = Groups::new(LIMITS, self.logged as u64, self.now_ms);
         self.backlog.clear();
         self.open = Group::default();
@@ -378,8 +387,10 @@ impl NameNode {
     fn replay(&mut self) -> MemoryStore {
         let mut store = MemoryStore::new();
         self.retries = Retries::default();
+        self.last_times = Times::default();
         let entries = self.log.recover();
         for (at, entry) in entries.into_iter().enumerate() {
+            self.last_times = entry.times();
             let (answer, _) = apply(&mut store, &entry).unwrap_or_else(|error| {
                 panic!("an entry of the log can't be applied again: {error}: {entry:?}")
             });

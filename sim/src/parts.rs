@@ -42,6 +42,11 @@ pub trait Parts {
         false
     }
 
+    /// Whether entries get their times of the wall clock, which somebody sets.
+    fn follows_wall_clock(&self) -> bool {
+        false
+    }
+
     /// Whether leaving nodes are let go without a look at what they hold.
     fn lets_go_at_once(&self) -> bool {
         false

@@ -214,7 +214,7 @@ impl<'a> World<'a> {
     }
 
     fn start(&mut self) {
-        self.name_node.now_ms = self.now_ms;
+        self.name_node.pass(self.now_ms);
         for path in DIRECTORIES.map(str::to_string) {
             _ = self.call(None, Mkdirs { path, mode: 0o755.into(), create_parent: true });
         }
@@ -269,7 +269,7 @@ impl<'a> World<'a> {
         let quiet_from = 1000 + self.options.busy_ms;
         let end = quiet_from + self.options.quiet_ms;
         self.now_ms = time;
-        self.name_node.now_ms = time;
+        self.name_node.pass(time);
         if time >= quiet_from && !self.is_quiet {
             self.begin_quiet();
         }

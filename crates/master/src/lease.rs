@@ -81,7 +81,8 @@ fn silently_held(look: &Look<'_>, path: &str) -> Result<Option<InodeId>> {
         return Ok(None);
     };
     let settings = settings::get(look.store)?;
-    let silent = lease::is_soft_expired(look.store, &settings, &writer.holder, look.now.wall_ms)?;
+    let silent =
+        lease::is_soft_expired(look.store, &settings, &writer.holder, look.now.elapsed_ms)?;
     Ok(silent.then_some(inode.id))
 }
 

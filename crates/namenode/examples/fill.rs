@@ -9,18 +9,19 @@
 //! Usage: `fill DIR COPIES|POLICY ROUND FILES [ROUND FILES]...`, such as `fill /data/name RS-6-3-1024k 0 10000000`;
 //! with 0 copies files are empty. Prints one line of JSON.
 
+use cairn_master::Submission;
 use cairn_namenode::journal::{Durability, Namesystem, NamesystemOptions};
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::ec::{EnableEcPolicy, SetEcPolicy};
 use cairn_namespace::ops::mkdirs::Mkdirs;
-use cairn_namespace::{BlockRef, Caller, Command, Entry, Outcome};
+use cairn_namespace::{BlockRef, Caller, Command, Outcome};
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 use tikv_jemallocator::Jemalloc;
 
 /// As the NameNode has it.
@@ -69,11 +70,9 @@ impl Shape {
 }
 
 async fn submit(ns: &Namesystem, command: impl Into<Command>) -> Done<Outcome> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let caller =
         Caller { user: "load".to_string(), groups: vec!["load".to_string()], superuser: true };
-    let command = command.into();
-    Ok(ns.submit(Entry { now_ms: since.as_millis() as u64, caller, call: None, command }).await?)
+    Ok(ns.submit(Submission::of(caller, None, command)).await?)
 }
 
 async fn make(ns: &Namesystem, shape: &Shape, base: &str, number: u64) -> Done {

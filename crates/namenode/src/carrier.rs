@@ -1,11 +1,10 @@
 //! Carries the operations of `cairn_master` on this NameNode: each is noted while it is under way, and what it waits for.
 
 use cairn_master::{FollowUp, Look, Op, OpError, Submission, follow_up};
-use cairn_namespace::{Entry, Outcome};
+use cairn_namespace::Outcome;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{DisprovedCrc, Ticket};
 
-use crate::clock::wall_ms;
 use crate::journal::SubmitError;
 use crate::node::NameNode;
 use crate::operations::{UnderWay, WaitsFor};
@@ -55,9 +54,7 @@ impl Op for Operation<'_> {
 
     async fn submit(&self, submission: Submission) -> Result<Outcome, OpError> {
         let _waits = self.under_way.wait_for(WaitsFor::Log);
-        let Submission { command, caller, call, guard, targets } = submission;
-        let entry = Entry { now_ms: wall_ms(), caller, call, command };
-        self.node.log_entry(entry, guard, targets).await.map_err(|error| match error {
+        self.node.log(submission).await.map_err(|error| match error {
             SubmitError::Refused(error) => OpError::Refused(error),
             SubmitError::Moved => OpError::Moved,
             error @ (SubmitError::Stopped | SubmitError::RollbackPoint(_)) => {

@@ -73,7 +73,7 @@ impl NameNode {
     async fn count_groups(&self, walk: &mut counts::Walk) -> Result<(), OpError> {
         for _ in 0..COUNTED_MAX {
             let now = self.now();
-            if let Some(counts) = self.ns.read(|store| walk.step(store, now.wall_ms))? {
+            if let Some(counts) = self.ns.read(|store| walk.step(store, now.elapsed_ms))? {
                 self.group_work.counted(counts, now);
                 break;
             }

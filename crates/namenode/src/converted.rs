@@ -7,7 +7,6 @@ use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::query::FileStatus;
 use cairn_wire::converted::DIRECTORY;
 
-use crate::clock::wall_ms;
 use crate::node::NameNode;
 use crate::refusal::Refusal;
 
@@ -20,7 +19,7 @@ const COPY_STAYS: Duration = Duration::from_secs(3600);
 pub(crate) async fn watch(node: Arc<NameNode>) {
     loop {
         if node.safe_mode_tip().is_none()
-            && let Err(refusal) = node.delete_converted(wall_ms()).await
+            && let Err(refusal) = node.delete_converted(node.now().wall_ms).await
         {
             tracing::warn!(refusal = %refusal.0, "what converted files were made of is not deleted");
         }

@@ -36,6 +36,7 @@ mod writer;
 
 pub use crate::store::{Identity, IdentityError, Snapshot};
 pub use error::{Fatal, OpenError, SubmitError};
+pub use input::Wanted;
 pub use listeners::Listener;
 pub use log::LogError;
 pub use options::{Durability, NamesystemOptions};
@@ -45,15 +46,16 @@ pub use rollback::RollbackPoint;
 pub use writer::ENTRY_LEN_MAX;
 pub(crate) use writer::is_behind;
 
+use crate::clock::{FileSystemClock, wall_ms};
 use crate::last_inputs::LastInputs;
 use crate::store::Store;
-use cairn_master::op::Targets;
+use cairn_master::Submission;
 use cairn_namespace::command::Caller;
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::snapshot::ConfigureSnapshots;
 use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
 use cairn_namespace::store::StoreError;
-use cairn_namespace::{CallId, Command, Entry, Guard, Outcome, Retries};
+use cairn_namespace::{CallId, Command, Outcome, Retries};
 use cairn_net::held::held;
 use cairn_net::storage_dir;
 use input::{Input, Request, Work};
@@ -67,7 +69,6 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake};
 use std::thread::{JoinHandle, Thread};
-use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Semaphore, oneshot, watch};
 use work_counts::WorkCounts;
 use writer::Writer;
@@ -94,6 +95,7 @@ pub struct Namesystem {
     places: Semaphore,
     requests: Mutex<Option<mpsc::Sender<Input>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
+    clock: Arc<FileSystemClock>,
     /// The thread that looks at the store, and what it ends without.
     checker: Mutex<Option<(mpsc::Sender<()>, JoinHandle<()>)>>,
     /// What stopped the writer; its thread has the other end.
@@ -143,7 +145,7 @@ impl Namesystem {
         let noted = Arc::clone(&inputs);
         let mut writer =
             Writer::new(store.clone(), log, ends, recent.clone(), kept, (hears, noted), &options);
-        let counts = writer.counts();
+        let (counts, clock) = (writer.counts(), writer.clock());
         put_settings_in_force(&mut writer, &options)?;
         let (failed, failure) = watch::channel(None);
         let failed = Arc::new(failed);
@@ -183,6 +185,7 @@ impl Namesystem {
             places: Semaphore::new(WAITING_MAX),
             requests: Mutex::new(Some(sender)),
             writer: Mutex::new(Some(thread)),
+            clock,
             checker: Mutex::new(checker.map(|thread| (is_open, thread))),
             failure,
         }))
@@ -191,6 +194,11 @@ impl Namesystem {
     /// Who this file system is.
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// What its entries get their times of.
+    pub fn clock(&self) -> Arc<FileSystemClock> {
+        Arc::clone(&self.clock)
     }
 
     /// From now on `listener` hears of what comes into force. There can be one only.
@@ -203,24 +211,15 @@ impl Namesystem {
         &self.inputs
     }
 
-    /// Applies an entry and answers when it is durable.
-    pub async fn submit(&self, entry: Entry) -> Result<Outcome, SubmitError> {
-        self.submit_with(entry, Guard::NONE, Targets::new()).await
-    }
-
-    /// As [`Namesystem::submit`], if what the entry rests on is as it was; `targets` go with it to the cluster.
-    pub async fn submit_with(
-        &self,
-        entry: Entry,
-        guard: Guard,
-        targets: Targets,
-    ) -> Result<Outcome, SubmitError> {
-        self.ask(|reply| Input::Request(Request { entry, guard, targets, reply })).await
+    /// Applies a command, if what it rests on is as it was, and answers when it is durable.
+    pub async fn submit(&self, wanted: impl Into<Wanted>) -> Result<Outcome, SubmitError> {
+        let wanted = wanted.into();
+        self.ask(|reply| Input::Request(Request { wanted, reply })).await
     }
 
     /// As [`Namesystem::submit`], for threads outside of an async runtime.
-    pub fn submit_blocking(&self, entry: Entry) -> Result<Outcome, SubmitError> {
-        parked(self.submit(entry))
+    pub fn submit_blocking(&self, wanted: impl Into<Wanted>) -> Result<Outcome, SubmitError> {
+        parked(self.submit(wanted))
     }
 
     /// Has the writer do something when it is that one's turn. The only way to it, so that no more than so many wait.
@@ -269,7 +268,7 @@ impl Namesystem {
         if let Some(point) = self.rollback_point() {
             return Ok(point);
         }
-        let start_ms = now_ms();
+        let start_ms = self.clock.now().wall_ms;
         let dir = self.dir.clone();
         let sequence = self.work(Work::RollbackPoint { dir, start_ms, reserved_len }).await?;
         let point = RollbackPoint { start_ms, sequence };
@@ -308,9 +307,10 @@ impl Namesystem {
         question(&self.store.snapshot())
     }
 
-    /// Whether a call that may be carried out only once has an outcome already, which it gets when it comes again.
-    pub fn is_answered(&self, call: CallId, now_ms: u64) -> cairn_namespace::Result<bool> {
-        held(&self.retries).knows(call, now_ms)
+    /// Whether a call that may be carried out only once has an outcome already at that elapsed time, which it gets when it
+    /// comes again.
+    pub fn is_answered(&self, call: CallId, elapsed_ms: u64) -> cairn_namespace::Result<bool> {
+        held(&self.retries).knows(call, elapsed_ms)
     }
 
     /// Number of the last entry that is applied; 0 before the first.
@@ -339,9 +339,8 @@ impl Namesystem {
             return Ok(());
         }
         // Changes nothing; what comes behind it is watched.
-        let command = RecordUnitCrcs { blocks: Vec::new() }.into();
-        let entry = Entry { now_ms: now_ms(), caller: Caller::system(), call: None, command };
-        self.submit(entry).await.map(|_| ())
+        let nothing = RecordUnitCrcs { blocks: Vec::new() };
+        self.submit(Submission::own(nothing)).await.map(|_| ())
     }
 
     /// What entries from `sequence` on have done, as far as it is kept: as many entries as hold `limit` events. May
@@ -421,10 +420,6 @@ fn parked<R>(work: impl Future<Output = R>) -> R {
     }
 }
 
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
-}
-
 /// Makes a new file system; the `VERSION` file comes last, so that a format that was cut short is
 /// begun anew.
 fn format(
@@ -433,7 +428,7 @@ fn format(
     options: &NamesystemOptions,
 ) -> Result<(Identity, Log), OpenError> {
     let identity =
-        Identity::generate(&options.block_pool_host, options.cluster_id.clone(), now_ms())?;
+        Identity::generate(&options.block_pool_host, options.cluster_id.clone(), wall_ms())?;
     let first = dir.join(format!("log-{:020}", 1));
     let store = dir.join("namespace.redb");
     // Nothing is written to either before VERSION is there.
@@ -456,7 +451,7 @@ fn put_settings_in_force(
     ];
     for command in commands {
         let caller = Caller { user: options.superuser.clone(), ..Caller::system() };
-        match writer.apply_now(Entry { now_ms: now_ms(), caller, call: None, command })? {
+        match writer.apply_now(Submission::of(caller, None, command))? {
             Ok(_) => {}
             Err(SubmitError::Refused(error)) => return Err(OpenError::Settings(error)),
             Err(_) => {

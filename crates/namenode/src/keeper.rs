@@ -12,12 +12,12 @@ use std::time::Instant;
 
 use cairn_master::effects::{self, EntryEffects};
 use cairn_master::{FollowUp, Lookup};
-use cairn_namespace::Effect;
+use cairn_namespace::{Effect, Times};
 use cairn_net::held::held;
 use cairn_redundancy::{Cluster, Now, Ticket};
 use tokio::sync::{Notify, oneshot, watch};
 
-use crate::clock::wall_ms;
+use crate::clock::FileSystemClock;
 use crate::journal::{Listener, Reader};
 use crate::last_inputs::LastInputs;
 
@@ -37,6 +37,7 @@ pub(crate) struct Keeper {
     broken: watch::Sender<Option<String>>,
     /// The beginning of monotonic time.
     epoch: Instant,
+    clock: Arc<FileSystemClock>,
 }
 
 /// What is known of a wait outside of the cluster.
@@ -48,7 +49,7 @@ enum Wait {
 }
 
 impl Keeper {
-    pub fn new(cluster: Cluster) -> Keeper {
+    pub fn new(cluster: Cluster, clock: Arc<FileSystemClock>) -> Keeper {
         Keeper {
             turn: Mutex::default(),
             cluster: Mutex::new(cluster),
@@ -58,12 +59,14 @@ impl Keeper {
             is_due: Notify::new(),
             broken: watch::Sender::new(None),
             epoch: Instant::now(),
+            clock,
         }
     }
 
-    /// The time of both clocks.
+    /// The time.
     pub fn now(&self) -> Now {
-        Now { mono_ms: self.epoch.elapsed().as_millis() as u64, wall_ms: wall_ms() }
+        let Times { wall_ms, elapsed_ms } = self.clock.now();
+        Now { mono_ms: self.epoch.elapsed().as_millis() as u64, elapsed_ms, wall_ms }
     }
 
     /// When a time of the monotonic clock comes.

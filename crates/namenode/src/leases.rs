@@ -5,7 +5,6 @@ use cairn_namespace::query::{self, ExpiredLease};
 use cairn_namespace::{Command, InodeId, Outcome};
 use cairn_net::rpc_server::Call;
 
-use crate::clock::wall_ms;
 use crate::node::NameNode;
 
 /// Files of expired holders that are looked up at a time.
@@ -24,8 +23,9 @@ impl NameNode {
         let mut last: Option<ExpiredLease> = None;
         loop {
             // One that cannot be released stays where it is, so the next page begins behind it.
+            let now_ms = self.now().elapsed_ms;
             let page =
-                self.ns.read(|store| query::expired_leases(store, wall_ms(), last.as_ref(), PAGE));
+                self.ns.read(|store| query::expired_leases(store, now_ms, last.as_ref(), PAGE));
             let page = match page {
                 Ok(page) => page,
                 Err(error) => {

@@ -17,10 +17,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cairn_master::op::Targets;
-use cairn_master::{FollowUp, Look, Lookup};
+use cairn_master::{FollowUp, Look, Lookup, Submission};
 use cairn_namespace::store::StoreRead;
-use cairn_namespace::{CallId, Caller, Command, Entry, Guard, Outcome};
+use cairn_namespace::{CallId, Caller, Command, Outcome};
 use cairn_net::access::Access;
 use cairn_net::groups::Groups;
 use cairn_net::reconfiguration::Reconfiguration;
@@ -32,7 +31,6 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::ahead::Ahead;
 use crate::audit::AuditLog;
-use crate::clock::wall_ms;
 use crate::config::NameNodeConfig;
 use crate::dice::dice;
 use crate::diff_listings::DiffListings;
@@ -269,7 +267,7 @@ impl NameNode {
         checked: Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         let Some(call) = call_id(call).filter(|_| checked.is_err()) else { return checked };
-        match self.ns.is_answered(call, wall_ms())? {
+        match self.ns.is_answered(call, self.now().elapsed_ms)? {
             true => Ok(()),
             false => checked,
         }
@@ -293,22 +291,12 @@ impl NameNode {
         caller: Caller,
         command: impl Into<Command>,
     ) -> Result<Outcome, Refusal> {
-        let (now_ms, call, command) = (wall_ms(), call_id(call), command.into());
-        self.submit_entry(Entry { now_ms, caller, call, command }).await
+        Ok(self.log(Submission::of(caller, call_id(call), command)).await?)
     }
 
-    /// Has an entry logged and applied.
-    pub(crate) async fn submit_entry(&self, entry: Entry) -> Result<Outcome, Refusal> {
-        Ok(self.log_entry(entry, Guard::NONE, Targets::new()).await?)
-    }
-
-    pub(crate) async fn log_entry(
-        &self,
-        entry: Entry,
-        guard: Guard,
-        targets: Targets,
-    ) -> Result<Outcome, SubmitError> {
-        let outcome = self.ns.submit_with(entry, guard, targets).await?;
+    /// Has a command logged and applied.
+    pub(crate) async fn log(&self, submission: Submission) -> Result<Outcome, SubmitError> {
+        let outcome = self.ns.submit(submission).await?;
         if matches!(outcome, Outcome::Removed { more: true, .. }) {
             self.garbage.notify_one();
         }
@@ -317,13 +305,7 @@ impl NameNode {
 
     /// Has a command of the NameNode's own logged and applied.
     pub async fn submit_own(&self, command: impl Into<Command>) -> Result<Outcome, Refusal> {
-        self.submit_entry(self.own_entry(command)).await
-    }
-
-    /// A log entry of the NameNode's own.
-    pub fn own_entry(&self, command: impl Into<Command>) -> Entry {
-        let (now_ms, caller) = (wall_ms(), Caller::system());
-        Entry { now_ms, caller, call: None, command: command.into() }
+        Ok(self.log(Submission::own(command)).await?)
     }
 
     /// What a repetition of this call is known by; see [`call_id`].

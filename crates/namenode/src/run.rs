@@ -216,7 +216,8 @@ impl NameNode {
             rpc_metrics.log_slow_calls(config.logs_slow_calls);
             let rpc = rpc.counting_in(Arc::clone(&rpc_metrics));
             let groups = Groups::new(&config.groups);
-            let keeper = Arc::new(Keeper::new(Cluster::new(parts::cluster_config(&config))));
+            let keeper =
+                Arc::new(Keeper::new(Cluster::new(parts::cluster_config(&config)), ns.clock()));
             let inputs = Arc::clone(ns.last_inputs());
             let teller = Teller { keeper: Arc::clone(&keeper), reader: ns.reader(), inputs };
             ns.listen(Arc::new(teller));

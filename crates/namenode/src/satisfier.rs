@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use cairn_master::Submission;
 use cairn_namespace::ops::satisfy_storage_policy::mark;
 use cairn_namespace::ops::xattr::RemoveXAttr;
 use cairn_namespace::{InodeId, query};
@@ -49,8 +50,8 @@ pub(crate) async fn take_up(node: Arc<NameNode>) {
 pub(crate) fn change_mode(node: &NameNode, mode: SatisfierMode) {
     for id in node.satisfier.set_mode(mode) {
         let path = format!("/.reserved/.inodes/{id}");
-        let entry = node.own_entry(RemoveXAttr { path, name: mark() });
-        if let Err(error) = node.ns.submit_blocking(entry) {
+        let submission = Submission::own(RemoveXAttr { path, name: mark() });
+        if let Err(error) = node.ns.submit_blocking(submission) {
             // It may have been deleted meanwhile.
             tracing::debug!(%error, %id, "a request to satisfy a storage policy stays");
         }

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cairn_master::Submission;
 use cairn_namespace::command::Caller;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::snapshot::CollectSnapshot;
 use cairn_namespace::snapshot::{self, listing};
-use cairn_namespace::{Entry, Outcome, query};
+use cairn_namespace::{Outcome, query};
 use cairn_redundancy::Cluster;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
@@ -113,11 +114,10 @@ impl NameNode {
             let command =
                 Mkdirs { path: path.clone(), mode: SHARED_TRASH.into(), create_parent: false };
             let caller = self.caller_named(self.superuser.clone()).await;
-            let entry = Entry { caller, ..self.own_entry(command) };
-            match self.submit_entry(entry).await {
+            match self.log(Submission::of(caller, None, command)).await {
                 Ok(_) => tracing::info!(%path, "a snapshottable directory gets its trash"),
-                Err(refusal) => {
-                    tracing::error!(%path, refusal = %refusal.0, "a snapshottable directory gets no trash");
+                Err(error) => {
+                    tracing::error!(%path, %error, "a snapshottable directory gets no trash");
                 }
             }
         }

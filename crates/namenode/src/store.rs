@@ -26,7 +26,7 @@ pub(crate) use view::Spent;
 use crate::disk::sync_dir;
 use cairn_namespace::inode::InodeRef;
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table, Visit};
-use cairn_namespace::{Block, Inode, InodeId, Settings};
+use cairn_namespace::{Block, Inode, InodeId, Settings, Times};
 use cairn_net::held::{held, held_read, held_write};
 use cairn_stripe::{Policy, PolicyId};
 use checked_file::CheckedFile;
@@ -393,6 +393,11 @@ impl Snapshot {
     /// The checksum of all changes up to there, if it is known.
     pub(crate) fn chain(&self) -> Option<u32> {
         self.0.position.chain
+    }
+
+    /// The latest times of entries up to there.
+    pub(crate) fn times(&self) -> Times {
+        self.0.position.times
     }
 
     /// What it shows, to be compared with later ones.

@@ -15,7 +15,6 @@ use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::rename::RenameTo;
 use cairn_namespace::query::{self, FileStatus};
 
-use crate::clock::wall_ms;
 use crate::java_text::compact_date;
 use crate::node::NameNode;
 use crate::refusal::Refusal;
@@ -42,10 +41,10 @@ pub(crate) async fn empty_trash(node: Arc<NameNode>) {
         period_ms => period_ms.min(interval_ms),
     };
     loop {
-        let now_ms = wall_ms();
+        let now_ms = node.now().wall_ms;
         let end_ms = (now_ms / period_ms + 1).saturating_mul(period_ms);
         tokio::time::sleep(Duration::from_millis(end_ms - now_ms)).await;
-        if let Err(refusal) = node.empty_trash_at(wall_ms()).await {
+        if let Err(refusal) = node.empty_trash_at(node.now().wall_ms).await {
             tracing::warn!(refusal = %refusal.0, "the trash is not emptied");
         }
     }

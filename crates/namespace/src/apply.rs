@@ -52,7 +52,7 @@ pub fn evaluate(store: &dyn StoreRead, entry: &Entry) -> Result<Applied> {
     let (mut overlay, mut other_copies) = (Overlay::new(store), Vec::new());
     let answer = entry.command.apply(&mut Context {
         store: &mut overlay,
-        now_ms: entry.now_ms,
+        times: entry.times(),
         caller: &entry.caller,
         settings: &settings,
         other_copies: &mut other_copies,

@@ -1,15 +1,16 @@
-//! What the log holds: commands with their time and caller.
+//! What the log holds: commands with their times and caller.
 //!
 //! Each command is a struct in the file of its operation under `ops/`.
 
 pub use crate::caller::Caller;
-use crate::encoding::{
-    Decode, DecodeError, Decoder, Encode, Encoder, encode_struct, from_record, to_record,
-};
+use crate::clock::Times;
+use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_struct};
 use crate::ops;
 
-/// Version byte of log entries.
-const VERSION: u8 = 1;
+/// Version byte of log entries whose two times are the same: all that earlier builds have written.
+const FIRST_VERSION: u8 = 1;
+/// Of those whose times are not. Records of the log with what entries have done begin with 2.
+const VERSION: u8 = 3;
 
 /// What tells a repeated call from a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,8 +24,10 @@ pub struct CallId {
 /// One entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When the command came, ms since the epoch.
+    /// Wall time as the command's turn came.
     pub now_ms: u64,
+    /// Elapsed time then.
+    pub elapsed_ms: u64,
     /// Who sent it.
     pub caller: Caller,
     /// The RPC call, if it was one.
@@ -34,12 +37,26 @@ pub struct Entry {
 }
 
 encode_struct!(CallId { client_id, call_id });
-encode_struct!(Entry { now_ms, caller, call, command });
 
 impl Entry {
+    /// When it was its turn.
+    pub fn times(&self) -> Times {
+        Times { wall_ms: self.now_ms, elapsed_ms: self.elapsed_ms }
+    }
+
     /// The bytes for the log.
     pub fn to_bytes(&self) -> Vec<u8> {
-        to_record(VERSION, self)
+        let mut out = Encoder::new();
+        let behind_ms = self.now_ms.wrapping_sub(self.elapsed_ms) as i64;
+        out.byte(if behind_ms == 0 { FIRST_VERSION } else { VERSION });
+        self.now_ms.encode(&mut out);
+        if behind_ms != 0 {
+            behind_ms.encode(&mut out);
+        }
+        self.caller.encode(&mut out);
+        self.call.encode(&mut out);
+        self.command.encode(&mut out);
+        out.into_bytes()
     }
 
     /// The call, if it must be carried out once only, however often it comes.
@@ -49,7 +66,26 @@ impl Entry {
 
     /// Reads back an entry of the log.
     pub fn from_bytes(bytes: &[u8]) -> Result<Entry, DecodeError> {
-        from_record(VERSION, bytes)
+        let mut input = Decoder::new(bytes);
+        let version = input.byte()?;
+        let now_ms = Decode::decode(&mut input)?;
+        let behind_ms: i64 = match version {
+            FIRST_VERSION => 0,
+            VERSION => match Decode::decode(&mut input)? {
+                0 => return Err(DecodeError::Invalid { what: "difference of times", value: 0 }),
+                behind_ms => behind_ms,
+            },
+            version => return Err(DecodeError::Version { version }),
+        };
+        let entry = Entry {
+            now_ms,
+            elapsed_ms: now_ms.wrapping_sub(behind_ms as u64),
+            caller: Decode::decode(&mut input)?,
+            call: Decode::decode(&mut input)?,
+            command: Decode::decode(&mut input)?,
+        };
+        input.finish()?;
+        Ok(entry)
     }
 }
 

@@ -81,10 +81,14 @@ pub(crate) fn delete(store: &mut dyn StoreTxn, handle: BlockId) -> Result<()> {
 }
 
 /// Has the members of a formed group get their copies again; nothing if that is under way, or they are in another one.
-pub(crate) fn begin_dissolving(store: &mut dyn StoreTxn, group: Group, now_ms: u64) -> Result<()> {
+pub(crate) fn begin_dissolving(
+    store: &mut dyn StoreTxn,
+    group: Group,
+    elapsed_ms: u64,
+) -> Result<()> {
     match group.state {
         GroupState::Formed => {
-            let state = GroupState::Dissolving { started_ms: now_ms };
+            let state = GroupState::Dissolving { started_ms: elapsed_ms };
             put(store, &Group { state, ..group })
         }
         _ => Ok(()),

@@ -1,5 +1,7 @@
 //! Who holds which files open, and since when nothing was heard of them.
 //!
+//! All times are elapsed ones.
+//!
 //! Table `lease`: holder -> time of the last renewal, number of files. Table `lease-age`: that time, holder. Table
 //! `lease-file`: holder, inode id. Holders are keyed with their length first. A renewal of all leases
 //! is one number in `meta`, which no lease counts as older than.
@@ -20,8 +22,8 @@ pub const NAMENODE_HOLDER: &str = "HDFS_NameNode";
 /// over today does not renew the lease of one whose recovery has not ended yet.
 ///
 /// Source: Hadoop 3.5.0 `LeaseManager#updateInternalLeaseHolder`.
-pub fn namenode_holder(settings: &Settings, now_ms: u64) -> String {
-    format!("{NAMENODE_HOLDER}-{}", now_ms / settings.lease_hard_limit_ms.max(1))
+pub fn namenode_holder(settings: &Settings, elapsed_ms: u64) -> String {
+    format!("{NAMENODE_HOLDER}-{}", elapsed_ms / settings.lease_hard_limit_ms.max(1))
 }
 
 /// Key in `meta` of the time of the last renewal of all leases.
@@ -32,7 +34,7 @@ const RENEWED_ALL: &[u8] = b"leases-renewed";
 pub struct ExpiredLease {
     /// The holder.
     pub holder: String,
-    /// When the holder was heard of last, ms since the epoch.
+    /// When the holder was heard of last.
     pub renewed_ms: u64,
     /// The file.
     pub file: InodeId,
@@ -96,12 +98,12 @@ impl Lease {
         Ok(store.put(Table::Lease, &holder_key(holder), &out.into_bytes())?)
     }
 
-    /// The same as of `now_ms`.
-    fn renew(&mut self, store: &mut dyn StoreTxn, holder: &str, now_ms: u64) -> Result<()> {
-        if self.renewed_ms != now_ms {
+    /// The same as of `elapsed_ms`.
+    fn renew(&mut self, store: &mut dyn StoreTxn, holder: &str, elapsed_ms: u64) -> Result<()> {
+        if self.renewed_ms != elapsed_ms {
             store.remove(Table::LeaseAge, &age_key(self.renewed_ms, holder))?;
-            store.put(Table::LeaseAge, &age_key(now_ms, holder), &[])?;
-            self.renewed_ms = now_ms;
+            store.put(Table::LeaseAge, &age_key(elapsed_ms, holder), &[])?;
+            self.renewed_ms = elapsed_ms;
         }
         self.put(store, holder)
     }
@@ -112,11 +114,11 @@ pub fn is_soft_expired(
     store: &dyn StoreRead,
     settings: &Settings,
     holder: &str,
-    now_ms: u64,
+    elapsed_ms: u64,
 ) -> Result<bool> {
     let Some(lease) = Lease::get(store, holder)? else { return Ok(true) };
     let renewed = lease.renewed_ms.max(renewed_all(store)?);
-    Ok(now_ms.saturating_sub(renewed) > settings.lease_soft_limit_ms)
+    Ok(elapsed_ms.saturating_sub(renewed) > settings.lease_soft_limit_ms)
 }
 
 /// Whether the holder has the file open.
@@ -173,11 +175,11 @@ pub fn files(
 pub fn expired(
     store: &dyn StoreRead,
     settings: &Settings,
-    now_ms: u64,
+    elapsed_ms: u64,
     after: Option<&ExpiredLease>,
     limit: usize,
 ) -> Result<Vec<ExpiredLease>> {
-    let Some(oldest) = now_ms.checked_sub(settings.lease_hard_limit_ms) else {
+    let Some(oldest) = elapsed_ms.checked_sub(settings.lease_hard_limit_ms) else {
         return Ok(Vec::new());
     };
     if renewed_all(store)? >= oldest {
@@ -204,15 +206,15 @@ pub fn expired(
 }
 
 /// Sets the time of a lease that exists; says whether it does.
-pub(crate) fn renew(store: &mut dyn StoreTxn, holder: &str, now_ms: u64) -> Result<bool> {
+pub(crate) fn renew(store: &mut dyn StoreTxn, holder: &str, elapsed_ms: u64) -> Result<bool> {
     let Some(mut lease) = Lease::get(store, holder)? else { return Ok(false) };
-    lease.renew(store, holder, now_ms)?;
+    lease.renew(store, holder, elapsed_ms)?;
     Ok(true)
 }
 
 /// Every lease counts as renewed now.
-pub(crate) fn renew_all(store: &mut dyn StoreTxn, now_ms: u64) -> Result<()> {
-    Ok(store.put(Table::Meta, RENEWED_ALL, &number_bytes(now_ms))?)
+pub(crate) fn renew_all(store: &mut dyn StoreTxn, elapsed_ms: u64) -> Result<()> {
+    Ok(store.put(Table::Meta, RENEWED_ALL, &number_bytes(elapsed_ms))?)
 }
 
 /// The holder opens a file, which renews its lease.
@@ -220,7 +222,7 @@ pub(crate) fn add(
     store: &mut dyn StoreTxn,
     holder: &str,
     file: InodeId,
-    now_ms: u64,
+    elapsed_ms: u64,
 ) -> Result<()> {
     let is_new = !holds(store, holder, file)?;
     if is_new {
@@ -229,11 +231,11 @@ pub(crate) fn add(
     match Lease::get(store, holder)? {
         Some(mut lease) => {
             lease.files = lease.files.map(|files| files + u64::from(is_new));
-            lease.renew(store, holder, now_ms)
+            lease.renew(store, holder, elapsed_ms)
         }
         None => {
-            store.put(Table::LeaseAge, &age_key(now_ms, holder), &[])?;
-            Lease { renewed_ms: now_ms, files: Some(1) }.put(store, holder)
+            store.put(Table::LeaseAge, &age_key(elapsed_ms, holder), &[])?;
+            Lease { renewed_ms: elapsed_ms, files: Some(1) }.put(store, holder)
         }
     }
 }
@@ -293,8 +295,8 @@ mod tests {
     fn a_lease_goes_with_its_last_file_however_often_each_comes_and_goes() {
         let mut store = MemoryStore::new();
         let file = InodeId;
-        for (id, now_ms) in [(1, 10), (2, 10), (1, 20), (2, 20), (3, 30)] {
-            add(&mut store, HOLDER, file(id), now_ms).unwrap();
+        for (id, elapsed_ms) in [(1, 10), (2, 10), (1, 20), (2, 20), (3, 30)] {
+            add(&mut store, HOLDER, file(id), elapsed_ms).unwrap();
         }
         assert!(renew(&mut store, HOLDER, 40).unwrap());
         for id in [2, 2, 4, 1] {

@@ -41,6 +41,7 @@ pub mod xattr;
 
 use crate::block::{self, Block, BlockRef, BlockState};
 use crate::caller::Caller;
+use crate::clock::Times;
 use crate::counter::{self, Counter};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{File, Inode, InodeId};
@@ -56,8 +57,8 @@ use cairn_stripe::Redundancy;
 pub(crate) struct Context<'a, 'b> {
     /// The state and the changes so far.
     pub store: &'a mut Overlay<'b>,
-    /// When the command came, ms since the epoch.
-    pub now_ms: u64,
+    /// When its turn came.
+    pub times: Times,
     /// Who sent it.
     pub caller: &'a Caller,
     /// Limits in force.

@@ -94,15 +94,15 @@ pub fn check_lease(
         .ok_or_else(|| NamespaceError::FileNotFound(format!("File does not exist: {}", at.path)))
 }
 
-/// Files of holders beyond the hard limit at `now_ms`, at most `limit` behind `after`; the shell closes them by
+/// Files of holders beyond the hard limit at that elapsed time, at most `limit` behind `after`; the shell closes them by
 /// `ReleaseLease`.
 pub fn expired_leases(
     store: &dyn StoreRead,
-    now_ms: u64,
+    elapsed_ms: u64,
     after: Option<&ExpiredLease>,
     limit: usize,
 ) -> Result<Vec<ExpiredLease>> {
-    lease::expired(store, &*settings::get(store)?, now_ms, after, limit)
+    lease::expired(store, &*settings::get(store)?, elapsed_ms, after, limit)
 }
 
 /// Every policy with its state, by id.

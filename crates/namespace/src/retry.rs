@@ -3,7 +3,7 @@
 //! They are in memory. After a restart those that came since the store was last brought up to date come out of the
 //! log's entries once more, the others out of the store: table `outcome`, batch number (8 bytes, big endian) -> version
 //! byte, then outcomes in the order in which they came, each client id (16), call number (4, big endian), time of
-//! expiry, length, [`Outcome`]. So a call costs the store a few bytes, and no record of its own.
+//! expiry (elapsed), length, [`Outcome`]. So a call costs the store a few bytes, and no record of its own.
 //!
 //! They are kept for a while, and so many at most; which of them go follows from the log alone.
 //! Only calls that succeeded are kept: one that failed changed nothing and can be tried anew.
@@ -171,20 +171,20 @@ impl Retries {
     }
 
     /// The outcome of a call, if it is still kept.
-    fn of(&self, call: CallId, now_ms: u64) -> Result<Option<Kept<'_>>> {
+    fn of(&self, call: CallId, elapsed_ms: u64) -> Result<Option<Kept<'_>>> {
         let Some(place) = self.places.get(&call) else { return Ok(None) };
-        Ok(Some(self.at(*place)?).filter(|kept| now_ms < kept.expires_ms))
+        Ok(Some(self.at(*place)?).filter(|kept| elapsed_ms < kept.expires_ms))
     }
 
     /// Whether the outcome of a call is still kept.
-    pub fn knows(&self, call: CallId, now_ms: u64) -> Result<bool> {
-        Ok(self.of(call, now_ms)?.is_some())
+    pub fn knows(&self, call: CallId, elapsed_ms: u64) -> Result<bool> {
+        Ok(self.of(call, elapsed_ms)?.is_some())
     }
 
     /// The outcome of an entry that came before. Such a one is neither applied nor logged.
     pub fn find(&self, entry: &Entry) -> Result<Option<Outcome>> {
         let Some(call) = entry.once() else { return Ok(None) };
-        let Some(kept) = self.of(call, entry.now_ms)? else { return Ok(None) };
+        let Some(kept) = self.of(call, entry.elapsed_ms)? else { return Ok(None) };
         let mut input = Decoder::new(kept.outcome);
         let outcome = Decode::decode(&mut input)?;
         input.finish()?;
@@ -203,7 +203,7 @@ impl Retries {
         let most = most(settings);
         for _ in 0..FORGOTTEN_PER_ENTRY {
             let is_due = match self.oldest()? {
-                Some(oldest) => oldest.expires_ms < entry.now_ms || self.count >= most,
+                Some(oldest) => oldest.expires_ms < entry.elapsed_ms || self.count >= most,
                 None => false,
             };
             if !is_due {
@@ -211,7 +211,7 @@ impl Retries {
             }
             self.forget_oldest()?;
         }
-        let expires_ms = entry.now_ms.saturating_add(settings.retry_expiry_ms);
+        let expires_ms = entry.elapsed_ms.saturating_add(settings.retry_expiry_ms);
         self.push(call, expires_ms, outcome);
         Ok(())
     }

@@ -5,6 +5,7 @@ pub(crate) mod purge;
 pub(crate) mod walk;
 
 use crate::block::{self, BlockState};
+use crate::clock::Times;
 use crate::counter::{self, Counter};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
@@ -172,9 +173,9 @@ pub(crate) fn close(
     store: &mut dyn StoreTxn,
     settings: &Settings,
     inode: &mut Inode,
-    now_ms: u64,
+    times: Times,
 ) -> Result<()> {
-    inode.mtime = now_ms;
+    inode.mtime = times.wall_ms;
     let id = inode.id;
     let Some(file) = inode.file_mut() else { return Ok(()) };
     // A new block completes the one before the last, so more than two cannot be open; the last one may
@@ -190,5 +191,5 @@ pub(crate) fn close(
         lease::remove(store, &writer.holder, id)?;
     }
     inode::put(store, inode)?;
-    waiting::closed(store, settings, inode, now_ms)
+    waiting::closed(store, settings, inode, times.elapsed_ms)
 }

@@ -1,6 +1,6 @@
 //! Blocks of contiguous files that wait for a group.
 //!
-//! Table `waiting`: due time (8 bytes, ms since the epoch) and id (as a block's) -> nothing. Table `waiting-due`: id ->
+//! Table `waiting`: due time (8 bytes, elapsed ms) and id (as a block's) -> nothing. Table `waiting-due`: id ->
 //! due time. Both are kept as files are closed, go on and go, so that a start scans nothing and a rename touches
 //! nothing. That a block is due says no more than that it was quiet for long enough: whoever chooses members looks at
 //! the block itself.
@@ -22,7 +22,7 @@ const SHORT_QUIET_MAX_MS: u64 = 7 * 24 * 3_600_000;
 /// A block and the time from which on it may be grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Waiting {
-    /// That time, ms since the epoch.
+    /// That time, elapsed.
     pub due_ms: u64,
     /// The block.
     pub id: BlockId,
@@ -46,10 +46,10 @@ impl Waiting {
     }
 }
 
-/// At most `limit` blocks that are due at `now_ms`, those due longest first, behind `after` in that order.
+/// At most `limit` blocks that are due at `elapsed_ms`, those due longest first, behind `after` in that order.
 pub fn due(
     store: &dyn StoreRead,
-    now_ms: u64,
+    elapsed_ms: u64,
     after: Option<Waiting>,
     limit: usize,
 ) -> Result<Vec<Waiting>> {
@@ -59,7 +59,7 @@ pub fn due(
     }
     let mut found = Vec::new();
     if limit > 0 {
-        let end = now_ms.saturating_add(1).to_be_bytes();
+        let end = elapsed_ms.saturating_add(1).to_be_bytes();
         store.scan(Table::Waiting, &from, &end, &mut |key, _| {
             found.push(Waiting::from_key(key));
             if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -124,9 +124,9 @@ pub(crate) fn closed_block(
     settings: &Settings,
     file: &File,
     block: &Block,
-    now_ms: u64,
+    elapsed_ms: u64,
 ) -> Result<()> {
-    let due_ms = now_ms.saturating_add(quiet_ms(settings, file, block));
+    let due_ms = elapsed_ms.saturating_add(quiet_ms(settings, file, block));
     begin(store, settings, file, block, due_ms)
 }
 
@@ -151,13 +151,13 @@ pub(crate) fn closed(
     store: &mut dyn StoreTxn,
     settings: &Settings,
     inode: &Inode,
-    now_ms: u64,
+    elapsed_ms: u64,
 ) -> Result<()> {
     let Some(file) = inode.file().filter(|file| file.redundancy.is_contiguous()) else {
         return Ok(());
     };
     for block in last_two(store, inode)? {
-        closed_block(store, settings, file, &block, now_ms)?;
+        closed_block(store, settings, file, &block, elapsed_ms)?;
     }
     Ok(())
 }
@@ -168,10 +168,10 @@ pub(crate) fn left_behind(
     settings: &Settings,
     file: &File,
     block: &Block,
-    now_ms: u64,
+    elapsed_ms: u64,
 ) -> Result<()> {
     match block.len >= file.block_size {
-        true => begin(store, settings, file, block, now_ms),
-        false => closed_block(store, settings, file, block, now_ms),
+        true => begin(store, settings, file, block, elapsed_ms),
+        false => closed_block(store, settings, file, block, elapsed_ms),
     }
 }

@@ -243,7 +243,7 @@ fn main() {
     let mut times = Times::default();
     times.run(|| {
         ms += 1000;
-        cluster.tick(&blocks, Now { mono_ms: ms, wall_ms: ms }, &mut dice);
+        cluster.tick(&blocks, Now { mono_ms: ms, elapsed_ms: ms, wall_ms: ms }, &mut dice);
         ms < 120_000
     });
     times.print("ticks", 1);

@@ -1,10 +1,12 @@
 //! Time and chance, which come from outside.
 
-/// The time of an event, in milliseconds of two clocks.
+/// The time of an event, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// Of a clock that never goes back; liveness and timeouts use this one.
+    /// Since the NameNode began; liveness and timeouts use this one.
     pub mono_ms: u64,
+    /// Of the cluster, whose NameNodes begin and end: what the log has recorded is compared with this one.
+    pub elapsed_ms: u64,
     /// Since 1970; shown to people (`lastUpdate`), and what the end of a maintenance is told in.
     pub wall_ms: u64,
 }

@@ -57,7 +57,7 @@ pub fn dice(seed: u64) -> impl FnMut() -> u64 {
 pub const GIB: u64 = 1 << 30;
 
 pub fn at(ms: u64) -> Now {
-    Now { mono_ms: ms, wall_ms: 1_700_000_000_000 + ms }
+    Now { mono_ms: ms, elapsed_ms: 1_700_000_000_000 + ms, wall_ms: 1_700_000_000_000 + ms }
 }
 
 pub fn replicated(copies: u16, len: u64, state: BlockState) -> BlockFacts {

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn at(mono_ms: u64) -> Now {
-        Now { mono_ms, wall_ms: 0 }
+        Now { mono_ms, elapsed_ms: 0, wall_ms: 0 }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use super::op::{Answer, Asked, Polled, Reply, Running};
 use cairn_master::effects::{self, EntryEffects};
 use cairn_master::group::{Step, Waiting};
 use cairn_master::{FollowUp, OpError, Submission, follow_up};
-use cairn_namespace::{Applied, Entry, NamespaceError, evaluate};
+use cairn_namespace::{Applied, Entry, NamespaceError, Times, evaluate};
+use cairn_redundancy::Now;
 use std::future::Future;
 
 impl NameNode {
@@ -110,7 +111,8 @@ impl NameNode {
     fn apply(&mut self) {
         let Some(Request { operation, submission }) = self.backlog.pop_front() else { return };
         let Submission { command, caller, call, guard, targets } = submission;
-        let entry = Entry { now_ms: self.core().now().wall_ms, caller, call, command };
+        let Times { wall_ms, elapsed_ms } = self.times();
+        let entry = Entry { now_ms: wall_ms, elapsed_ms, caller, call, command };
         let known = sure(self.retries.find(&entry));
         let has_moved = !self.bugs.ignores_guards && !sure(guard.holds(&self.ahead));
         let mut done = Done {
@@ -148,6 +150,19 @@ impl NameNode {
         let sequence = done.logged.is_some().then(|| self.groups.last_applied() + 1);
         self.groups.applied(sequence, 0, done.effects.effects.len());
         self.open.entries.push(done);
+    }
+
+    /// The times of the next entry.
+    fn times(&mut self) -> Times {
+        let Now { wall_ms, elapsed_ms, .. } = self.core().now();
+        let mut times = Times { wall_ms, elapsed_ms };
+        if self.bugs.follows_wall_clock {
+            let wall_ms = self.reading().wall.as_millis() as u64;
+            times = Times { wall_ms, elapsed_ms: wall_ms };
+        }
+        assert_eq!(self.last_times.max(times), times, "the clock of the log goes back");
+        self.last_times = times;
+        times
     }
 
     /// Has the open group written to the log.

@@ -116,8 +116,8 @@ impl NameNode {
         if self.check_safe_mode().is_err() {
             return;
         }
-        let now_ms = self.now().wall_ms;
-        for lease in sure(query::expired_leases(&self.store, now_ms, None, ROUND)) {
+        let elapsed_ms = self.now().elapsed_ms;
+        for lease in sure(query::expired_leases(&self.store, elapsed_ms, None, ROUND)) {
             self.begin(|op| async move { lease::release(&op, lease.file).await });
         }
     }

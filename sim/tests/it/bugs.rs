@@ -284,6 +284,21 @@ fn orders_of_another_node_with_the_same_identity_that_are_obeyed_are_found() {
     must_find::<GoesByUuids>(89, &["the last of its index", "are left"]);
 }
 
+/// Entries get their times of a clock that goes back when it is set.
+#[derive(Default)]
+struct WallClock;
+
+impl Parts for WallClock {
+    fn follows_wall_clock(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_clock_that_goes_back_is_found() {
+    must_find::<WallClock>(1, &["the clock of the log goes back"]);
+}
+
 /// Commands are applied though what they rest on has changed.
 #[derive(Default)]
 struct NoGuards;

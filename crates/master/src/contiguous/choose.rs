@@ -72,7 +72,7 @@ pub fn choose(
     rules: &Rules,
     after: &mut Option<Waiting>,
 ) -> Result<Vec<Proposal>> {
-    let due = query::waiting(look.store, look.now.wall_ms, *after, WINDOW)?;
+    let due = query::waiting(look.store, look.now.elapsed_ms, *after, WINDOW)?;
     *after = due.last().copied().filter(|_| due.len() == WINDOW);
     let mut kinds: BTreeMap<(PolicyId, u8), Vec<Candidate>> = BTreeMap::new();
     for waiting in due {

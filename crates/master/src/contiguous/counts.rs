@@ -46,7 +46,7 @@ pub struct Walk {
 
 impl Walk {
     /// Adds some. Answers with the sums when the walk has come to its end, and begins anew.
-    pub fn step(&mut self, store: &dyn StoreRead, now_ms: u64) -> Result<Option<Counts>> {
+    pub fn step(&mut self, store: &dyn StoreRead, elapsed_ms: u64) -> Result<Option<Counts>> {
         if !self.groups_done {
             let groups = query::groups_after(store, self.group, STEP)?;
             groups.iter().for_each(|group| self.counts.add_group(group));
@@ -57,7 +57,7 @@ impl Walk {
         let waiting = query::waiting(store, u64::MAX - 1, self.waiting, STEP)?;
         for one in &waiting {
             let Some(block) = block::get(store, one.id)? else { continue };
-            self.counts.add_waiting(one.due_ms, block.len, now_ms);
+            self.counts.add_waiting(one.due_ms, block.len, elapsed_ms);
         }
         self.waiting = waiting.last().copied();
         if waiting.len() == STEP {
@@ -83,10 +83,10 @@ impl Counts {
         }
     }
 
-    fn add_waiting(&mut self, due_ms: u64, len: u64, now_ms: u64) {
+    fn add_waiting(&mut self, due_ms: u64, len: u64, elapsed_ms: u64) {
         self.waiting += 1;
         self.waiting_bytes = self.waiting_bytes.saturating_add(len);
-        if due_ms <= now_ms {
+        if due_ms <= elapsed_ms {
             self.due += 1;
             self.due_bytes = self.due_bytes.saturating_add(len);
             self.oldest_due_ms.get_or_insert(due_ms);

@@ -20,6 +20,9 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+/// Elapsed time at the start.
+const EPOCH_MS: u64 = 1_700_000_000_000;
+
 /// What happens before the next command's turn comes.
 pub(crate) type Between = Box<dyn FnOnce(&Host)>;
 
@@ -87,7 +90,7 @@ impl Host {
         let state = State {
             store: MemoryStore::new(),
             cluster: cluster(),
-            now: Now { mono_ms: 1000, wall_ms: 1_700_000_000_000 },
+            now: Now { mono_ms: 1000, elapsed_ms: EPOCH_MS, wall_ms: EPOCH_MS + 7 },
         };
         let host = Host {
             state: RefCell::new(state),
@@ -113,7 +116,8 @@ impl Host {
         let mut state = self.state.borrow_mut();
         let State { store, cluster, now } = &mut *state;
         let Submission { command, caller, call, targets, .. } = submission;
-        let entry = Entry { now_ms: now.wall_ms, caller, call, command };
+        let entry =
+            Entry { now_ms: now.wall_ms, elapsed_ms: now.elapsed_ms, caller, call, command };
         let Applied { answer, effects, changes } = evaluate(store, &entry)?;
         changes.write_to(store).map_err(cairn_namespace::NamespaceError::from)?;
         let entry = EntryEffects { effects, targets };
@@ -234,7 +238,8 @@ impl Host {
     pub(crate) fn pass(&self, ms: u64) -> Vec<(usize, Told)> {
         let mut state = self.state.borrow_mut();
         let State { store, cluster, now } = &mut *state;
-        (now.mono_ms, now.wall_ms) = (now.mono_ms + ms, now.wall_ms + ms);
+        (now.mono_ms, now.elapsed_ms, now.wall_ms) =
+            (now.mono_ms + ms, now.elapsed_ms + ms, now.wall_ms + ms);
         cluster.tick(&Lookup::new(store), *now, &mut || 4);
         let beat = |node| {
             let (uuid, ip) = names(node);
@@ -278,7 +283,7 @@ fn heartbeat(node: usize) -> Heartbeat {
 
 fn cluster() -> Cluster {
     let (mut cluster, store) = (Cluster::new(Config::default()), MemoryStore::new());
-    let (lookup, now) = (Lookup::new(&store), Now { mono_ms: 1000, wall_ms: 0 });
+    let (lookup, now) = (Lookup::new(&store), Now { mono_ms: 1000, elapsed_ms: 0, wall_ms: 0 });
     for node in 0..NODES {
         let (uuid, ip) = names(node);
         let handle = cluster.register(&lookup, registration(node), now).unwrap();

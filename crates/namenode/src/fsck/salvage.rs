@@ -4,6 +4,7 @@ use super::block::View;
 use super::check::Check;
 use crate::node::NameNode;
 use crate::refusal::Refusal;
+use cairn_master::Submission;
 use cairn_namespace::command::Command;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::mkdirs::Mkdirs;
@@ -19,9 +20,7 @@ const LOST_FOUND: &str = "/lost+found";
 impl NameNode {
     /// Has a command of a user logged and applied that came by HTTP.
     async fn submit_for(&self, caller: &Caller, command: Command) -> Result<Outcome, Refusal> {
-        let entry = cairn_namespace::Entry { caller: caller.clone(), ..self.own_entry(command) };
-        let outcome = self.submit_entry(entry).await?;
-        Ok(outcome)
+        Ok(self.log(Submission::of(caller.clone(), None, command)).await?)
     }
 }
 

@@ -10,7 +10,8 @@ pub mod file;
 pub mod restore;
 
 use super::log::{self, LogError};
-use super::{Namesystem, now_ms, rollback};
+use super::{Namesystem, rollback};
+use cairn_namespace::Times;
 use cairn_namespace::store::{StoreError, StoreRead, Table};
 use file::{Encoder, Gone, Header, Kind, record};
 use std::ops::ControlFlow;
@@ -75,12 +76,12 @@ impl Namesystem {
     }
 
     fn back_up_all(&self, out: &mut dyn FnMut(Vec<u8>) -> bool) -> Result<Header, BackupError> {
-        let made_ms = now_ms();
+        let made_ms = self.clock.now().wall_ms;
         let store = self.store.snapshot();
         let (last, identity) = (store.applied(), self.identity.clone());
         let (kind, first, timeline) = (Kind::Snapshot, 0, rollback::timeline(&store)?);
-        let chain = Some(store.chain().unwrap_or_default());
-        let header = Header { kind, first, last, made_ms, timeline, chain, identity };
+        let (chain, times) = (Some(store.chain().unwrap_or_default()), store.times());
+        let header = Header { kind, first, last, made_ms, timeline, chain, times, identity };
         let mut encoder = Encoder::begin(&header, out)?;
         for table in Table::ALL {
             let (mut begins, mut done) = (true, Ok(()));
@@ -106,9 +107,9 @@ impl Namesystem {
         if after > last {
             return Err(BackupError::Unknown { wanted: after, last });
         }
-        let (made_ms, identity) = (now_ms(), self.identity.clone());
-        let (kind, chain) = (Kind::Changes, Some(0));
-        let header = Header { kind, first, last, made_ms, timeline, chain, identity };
+        let (made_ms, identity) = (self.clock.now().wall_ms, self.identity.clone());
+        let (kind, chain, times) = (Kind::Changes, Some(0), Times::default());
+        let header = Header { kind, first, last, made_ms, timeline, chain, times, identity };
         let segments = log::reach(&self.dir, first)?.ok_or(BackupError::TooOld(first))?;
         let mut encoder = Encoder::begin(&header, out)?;
         let range = first..=last;

@@ -1,6 +1,7 @@
 //! What the thread that applies entries is told.
 
 use super::error::{Fatal, SubmitError};
+use cairn_master::Submission;
 use cairn_master::op::Targets;
 use cairn_namespace::{Entry, Guard, Outcome};
 use std::path::PathBuf;
@@ -9,14 +10,39 @@ use tokio::sync::oneshot;
 /// What a caller is told.
 pub(super) type Answer = Result<Outcome, SubmitError>;
 
-/// An entry and who waits for its outcome.
+/// What is to be applied.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The entry.
+    pub(super) entry: Entry,
+    /// It has times already.
+    pub(super) is_timed: bool,
+    /// What it rests on.
+    pub(super) guard: Guard,
+    /// Storages that go with it to the cluster.
+    pub(super) targets: Targets,
+}
+
+impl From<Submission> for Wanted {
+    /// Gets the times at which its turn comes.
+    fn from(submission: Submission) -> Wanted {
+        let Submission { command, caller, call, guard, targets } = submission;
+        let entry = Entry { now_ms: 0, elapsed_ms: 0, caller, call, command };
+        Wanted { entry, is_timed: false, guard, targets }
+    }
+}
+
+impl From<Entry> for Wanted {
+    /// Keeps its times; for whoever makes time pass by itself, as tests do.
+    fn from(entry: Entry) -> Wanted {
+        Wanted { entry, is_timed: true, guard: Guard::NONE, targets: Targets::new() }
+    }
+}
+
+/// What is to be applied and who waits for its outcome.
 pub struct Request {
     /// What to apply.
-    pub entry: Entry,
-    /// What it rests on.
-    pub guard: Guard,
-    /// Storages that go with it to the cluster.
-    pub targets: Targets,
+    pub(super) wanted: Wanted,
     /// Gets the outcome; a caller that has gone away is no error.
     pub reply: oneshot::Sender<Answer>,
 }

@@ -95,7 +95,8 @@ impl<'a> Replay<'a> {
         changes.write_to(&mut self.batch)?;
         let settings = settings::get(&self.batch).map_err(failed)?;
         self.retries.remember(&entry, &settings, &answer).map_err(failed)?;
-        self.position = Position { sequence, chain };
+        let times = self.position.times.max(entry.times());
+        self.position = Position { sequence, chain, times };
         if sequence - self.first + 1 >= STEP as u64 {
             self.show();
         }

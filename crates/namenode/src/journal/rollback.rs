@@ -229,7 +229,8 @@ pub(super) fn begin_anew(
     let timeline = getrandom::u32().map_err(LogError::Random)?.max(1);
     batch.put(Table::Meta, TIMELINE, &timeline.to_be_bytes())?;
     // Changes of another timeline are never taken for its own.
-    store.commit(group, Position { sequence: last, chain: Some(timeline) });
+    let times = store.position().times;
+    store.commit(group, Position { sequence: last, chain: Some(timeline), times });
     Ok(store.write_out()?)
 }
 

@@ -14,8 +14,10 @@ const MAGIC: &[u8; 8] = b"CAIRNLOG";
 const FIRST_VERSION: u32 = 1;
 /// With it; entries are commands alone. Written by earlier builds.
 const SALTED_VERSION: u32 = 2;
-/// Entries have what they have done.
-pub const VERSION: u32 = 3;
+/// Entries have what they have done. Written by earlier builds.
+const DONE_VERSION: u32 = 3;
+/// They have two times.
+pub const VERSION: u32 = 4;
 
 /// Longest header, in bytes.
 pub const LEN_MAX: usize = 32;
@@ -83,7 +85,7 @@ impl Header {
         let version = number(8)?;
         let salt = match version {
             FIRST_VERSION => None,
-            SALTED_VERSION | VERSION => Some(number(24)?),
+            SALTED_VERSION | DONE_VERSION | VERSION => Some(number(24)?),
             _ => return None,
         };
         let first = bytes.get(16..24)?.try_into().ok().map(u64::from_le_bytes)?;
@@ -100,7 +102,8 @@ mod tests {
     fn headers_of_all_versions_come_back_and_damage_is_noticed() {
         let new = Header::new(7, 9).unwrap();
         let salted = Header { version: SALTED_VERSION, ..new };
-        for header in [new, salted, Header { version: FIRST_VERSION, salt: None, ..new }] {
+        let done = Header { version: DONE_VERSION, ..new };
+        for header in [new, done, salted, Header { version: FIRST_VERSION, salt: None, ..new }] {
             let bytes = header.to_bytes();
             assert_eq!((bytes.len(), Header::parse(&bytes)), (header.len(), Some(header)));
             for bit in 0..bytes.len() * 8 {

@@ -1,11 +1,11 @@
 use super::*;
-use cairn_namespace::CallId;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::set_permission::SetPermission;
 use cairn_namespace::store::StoreTxn;
 use cairn_namespace::store::conformance::{Records, dump};
 use cairn_namespace::store::memory::MemoryStore;
+use cairn_namespace::{CallId, Entry};
 use redb::StorageBackend;
 use std::fs::{self, File};
 use std::io;
@@ -157,7 +157,13 @@ pub(super) fn entry(number: u64) -> Entry {
         _ => Delete { path: format!("/{}", (number + 2) % 5), recursive: true }.into(),
     };
     let call = Some(CallId { client_id: [1; 16], call_id: number as i32 });
-    Entry { now_ms: 1000 + number, caller: Caller::system(), call, command }
+    Entry {
+        now_ms: 1000 + number,
+        elapsed_ms: 1000 + number,
+        caller: Caller::system(),
+        call,
+        command,
+    }
 }
 
 /// A namespace whose store and log can be watched or broken.
@@ -217,9 +223,7 @@ impl Watched {
 /// None if no answer comes any more.
 fn submit(sender: &mpsc::Sender<Input>, entry: Entry) -> Option<Result<Outcome, SubmitError>> {
     let (reply, answer) = oneshot::channel();
-    sender
-        .send(Input::Request(Request { entry, guard: Guard::NONE, targets: Vec::new(), reply }))
-        .ok()?;
+    sender.send(Input::Request(Request { wanted: entry.into(), reply })).ok()?;
     answer.blocking_recv().ok()
 }
 

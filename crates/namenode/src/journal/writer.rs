@@ -8,7 +8,7 @@ use super::Listeners;
 use super::error::{Fatal, SubmitError};
 use super::finisher::{Finisher, Group, Watched, unless_it_panics, warn_if_slow};
 use super::frame::{FrameBuilder, PAYLOAD_LEN_MAX};
-use super::input::{Answer, Input, Request, Work, WorkReply};
+use super::input::{Answer, Input, Request, Wanted, Work, WorkReply};
 use super::log::Log;
 use super::options::NamesystemOptions;
 use super::outcomes::{save, unread};
@@ -16,6 +16,7 @@ use super::recent::Recent;
 use super::record;
 use super::rollback::{self, RollbackPoint};
 use super::work_counts::WorkCounts;
+use crate::clock::FileSystemClock;
 use crate::last_inputs::LastInputs;
 use crate::store::{Batch, Position, Spent, Store};
 use cairn_master::effects::EntryEffects;
@@ -25,7 +26,7 @@ use cairn_namespace::encoding::STRING_LEN_MAX;
 use cairn_namespace::events::{self, Event, EventBatch};
 use cairn_namespace::store::{Changes, StoreError};
 use cairn_namespace::{
-    Applied, Done, Entry, Guard, NamespaceError, Outcome, Retries, evaluate, settings,
+    Applied, Done, Entry, Guard, NamespaceError, Outcome, Retries, Times, evaluate, settings,
 };
 use cairn_net::held::held;
 use std::collections::VecDeque;
@@ -111,6 +112,9 @@ pub struct Writer {
     frame: FrameBuilder,
     /// The checksum of all that was done.
     chain: u32,
+    clock: Arc<FileSystemClock>,
+    /// Of the last entry.
+    times: Times,
     watched: Option<Watched>,
     effects: Vec<EntryEffects>,
     answers: Vec<(oneshot::Sender<Answer>, Answer)>,
@@ -135,7 +139,7 @@ impl Writer {
         (listeners, inputs): (Listeners, Arc<LastInputs>),
         options: &NamesystemOptions,
     ) -> Writer {
-        let Position { sequence: applied, chain } = store.position();
+        let Position { sequence: applied, chain, times } = store.position();
         let number = store.group() + 1;
         Writer {
             batch: store.begin(number),
@@ -160,6 +164,8 @@ impl Writer {
             number,
             frame: FrameBuilder::new(applied + 1),
             chain: chain.unwrap_or_default(),
+            clock: Arc::new(FileSystemClock::begin(times)),
+            times,
             watched: None,
             effects: Vec::new(),
             answers: Vec::new(),
@@ -173,6 +179,11 @@ impl Writer {
     /// What log and store will have done.
     pub fn counts(&self) -> Arc<WorkCounts> {
         Arc::clone(&self.finisher.counts)
+    }
+
+    /// What entries get their times of.
+    pub fn clock(&self) -> Arc<FileSystemClock> {
+        Arc::clone(&self.clock)
     }
 
     /// Serves requests until the namespace is closed or its disk fails; callers whose requests are dropped then
@@ -194,10 +205,9 @@ impl Writer {
     }
 
     /// Applies one entry before the thread runs.
-    pub fn apply_now(&mut self, entry: Entry) -> Result<Answer, Fatal> {
+    pub fn apply_now(&mut self, wanted: impl Into<Wanted>) -> Result<Answer, Fatal> {
         let (reply, _) = oneshot::channel();
-        let (guard, targets) = (Guard::NONE, Targets::new());
-        self.apply(Request { entry, guard, targets, reply })?;
+        self.apply(Request { wanted: wanted.into(), reply })?;
         let mut group = self.seal();
         let answer = group.answers.pop();
         self.finisher.finish(group)?;
@@ -312,7 +322,8 @@ impl Writer {
         self.batch = self.finisher.store.begin(self.number);
         let applied = self.groups.last_applied();
         let frame = std::mem::replace(&mut self.frame, FrameBuilder::new(applied + 1));
-        let position = Position { sequence: applied, chain: Some(self.chain) };
+        let (chain, times) = (Some(self.chain), self.times);
+        let position = Position { sequence: applied, chain, times };
         let (watched, answers) = (self.watched.take(), std::mem::take(&mut self.answers));
         let effects = std::mem::take(&mut self.effects);
         self.groups.sealed();
@@ -399,7 +410,11 @@ impl Writer {
 
     /// Applies one entry to the open group; an error is not the caller's.
     fn apply(&mut self, request: Request) -> Result<(), Fatal> {
-        let Request { entry, guard, targets, reply } = request;
+        let Request { wanted: Wanted { mut entry, is_timed, guard, targets }, reply } = request;
+        if !is_timed {
+            let Times { wall_ms, elapsed_ms } = self.clock.now();
+            (entry.now_ms, entry.elapsed_ms) = (wall_ms, elapsed_ms);
+        }
         let next = self.groups.last_applied() + 1;
         if self.watched.is_none() && self.finisher.recent.is_wanted() {
             self.watched = Some(Watched { first: next, batches: Vec::new() });
@@ -459,6 +474,7 @@ impl Writer {
         let done_bytes = record::encode(&done);
         self.chain = record::extend(self.chain, &done_bytes);
         let sequence = self.frame.push(&record::to_bytes(&bytes, &done_bytes, self.chain));
+        self.times = self.times.max(entry.times());
         let Done { answer, changes } = done;
         self.inputs.note_entry(sequence, bytes);
         if let Some(watched) = &mut self.watched {

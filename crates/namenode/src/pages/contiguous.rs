@@ -15,7 +15,7 @@ type Figure = (&'static str, &'static str, &'static str, u64);
 fn gauges(node: &NameNode) -> [Figure; 11] {
     let now = node.now();
     let (counts, _) = node.group_work.counts(now).unwrap_or_default();
-    let oldest_ms = counts.oldest_due_ms.map_or(0, |due_ms| now.wall_ms.saturating_sub(due_ms));
+    let oldest_ms = counts.oldest_due_ms.map_or(0, |due_ms| now.elapsed_ms.saturating_sub(due_ms));
     let look = |cluster: &Cluster| (cluster.attempt_count(), cluster.groups_with_surplus());
     let (attempts, surplus) = node.see_cluster(look);
     [

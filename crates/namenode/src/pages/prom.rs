@@ -39,6 +39,9 @@ fn state(node: &NameNode, out: &mut Metrics) {
     out.gauge("inodes", "Files and directories", totals.inodes);
     out.gauge("blocks", "Blocks and block groups", totals.blocks);
     out.gauge("safe_mode", "1 while changes are refused", u64::from(is_safe));
+    let help = "Seconds by which the machine's clock has jumped ahead of the file system's, which follows it slowly";
+    let jump_ms = node.ns.clock().jump_ms().unwrap_or_default();
+    out.gauge("clock_jump_seconds", help, jump_ms as f64 / 1000.0);
     let help = "DataNodes of which another one with the same UUID was alive lately";
     out.gauge("twin_datanodes", help, twins);
     datanodes(&stats, out);

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use cairn_master::Submission;
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::{Settings, query};
 use cairn_net::reconfiguration::Property;
@@ -86,8 +87,8 @@ fn configure(node: &NameNode, change: impl FnOnce(&mut Settings)) -> Result<(), 
     let settings = node.ns.read(|store| query::settings(store));
     let mut settings = settings.map_err(|error| error.to_string())?;
     change(&mut settings);
-    let entry = node.own_entry(Configure { settings: settings.into() });
-    node.ns.submit_blocking(entry).map(drop).map_err(|error| error.to_string())
+    let submission = Submission::own(Configure { settings: settings.into() });
+    node.ns.submit_blocking(submission).map(drop).map_err(|error| error.to_string())
 }
 
 /// Called outside of the runtime's threads.

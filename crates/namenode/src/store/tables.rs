@@ -1,8 +1,8 @@
 //! The tables of the store's file: how they are opened, read and written, and what older builds had in others.
 
 use super::layer::Layer;
-use cairn_namespace::Retries;
 use cairn_namespace::store::{StoreError, Table, Visit};
+use cairn_namespace::{Retries, Times};
 use redb::{
     Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition,
     TableError,
@@ -18,6 +18,9 @@ const APPLIED: &[u8] = b"applied";
 /// Value: the same number, and behind it the checksum of all changes, 4 bytes, big endian. It counts if the number is
 /// that of [`APPLIED`]: builds that know none leave it as it was.
 const CHAIN: &[u8] = b"chain";
+/// Value: wall and elapsed time of the last entry, the later of each if one went back, 8 bytes each, big endian. Builds
+/// that know none leave it as it was.
+const TIMES: &[u8] = b"times";
 
 /// How far in the log a state of the store is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,11 +29,13 @@ pub(crate) struct Position {
     pub sequence: u64,
     /// Checksum of all changes up to there, if it is known.
     pub chain: Option<u32>,
+    /// The latest times of entries up to there; 0 if they are not known.
+    pub times: Times,
 }
 
 impl From<u64> for Position {
     fn from(sequence: u64) -> Position {
-        Position { sequence, chain: None }
+        Position { sequence, ..Position::default() }
     }
 }
 
@@ -98,7 +103,7 @@ pub(super) fn write_file(
         txn.delete_table(former(name)).map_err(backend)?;
     }
     let mut journal = txn.open_table(JOURNAL).map_err(backend)?;
-    if let Some(Position { sequence, chain }) = applied {
+    if let Some(Position { sequence, chain, times }) = applied {
         let sequence = sequence.to_be_bytes();
         journal.insert(APPLIED, &sequence[..]).map_err(backend)?;
         match chain {
@@ -108,6 +113,8 @@ pub(super) fn write_file(
             }
             None => drop(journal.remove(CHAIN).map_err(backend)?),
         }
+        let times = [times.wall_ms.to_be_bytes(), times.elapsed_ms.to_be_bytes()].concat();
+        journal.insert(TIMES, &times[..]).map_err(backend)?;
     }
     drop(journal);
     txn.commit().map_err(backend)
@@ -133,7 +140,13 @@ pub(super) fn applied_in(database: &Database) -> Result<Position, StoreError> {
         let chain = chain.value().strip_prefix(value)?.try_into().ok()?;
         Some(u32::from_be_bytes(chain))
     });
-    Ok(Position { sequence: u64::from_be_bytes(sequence), chain })
+    let times = table.get(TIMES).map_err(backend)?.and_then(|times| {
+        let (wall_ms, elapsed_ms) = times.value().split_first_chunk()?;
+        let elapsed_ms = u64::from_be_bytes(elapsed_ms.try_into().ok()?);
+        Some(Times { wall_ms: u64::from_be_bytes(*wall_ms), elapsed_ms })
+    });
+    let times = times.unwrap_or_default();
+    Ok(Position { sequence: u64::from_be_bytes(sequence), chain, times })
 }
 
 /// Calls `visit` for the records of a table in `from..to`, which is not empty; an empty `to` means no end.

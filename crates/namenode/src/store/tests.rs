@@ -571,6 +571,7 @@ fn outcomes_in_the_form_of_older_builds_are_taken_over() {
         for (call, expires_ms, outcome) in &outcomes {
             let again = Entry {
                 now_ms: expires_ms - 1,
+                elapsed_ms: expires_ms - 1,
                 caller: Caller::system(),
                 call: Some(*call),
                 command: RemoveCachePool { name: "p".into() }.into(),

@@ -63,7 +63,8 @@ fn some(number: usize) -> Entry {
         4 => entry(Delete { path: format!("/{:04}", number - 2), recursive: true }),
         _ => mkdir(number),
     };
-    Entry { now_ms: 1000 * number as u64, ..made }
+    let now_ms = 1000 * number as u64;
+    Entry { now_ms, elapsed_ms: now_ms, ..made }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,7 +119,8 @@ async fn time_is_told_by_the_entries() {
     // Behind the backup by the clock that made it.
     let begin = header.made_ms + 1000;
     for number in 0..6 {
-        let entry = Entry { now_ms: begin + 1000 * number as u64, ..mkdir(number) };
+        let now_ms = begin + 1000 * number as u64;
+        let entry = Entry { now_ms, elapsed_ms: now_ms, ..mkdir(number) };
         namesystem.submit(entry).await.unwrap();
     }
     keep(&namesystem, folder.path(), Some(&header));

@@ -168,7 +168,7 @@ fn a_log_of_an_earlier_build_is_read_and_gone_on_with() {
         again.submit_blocking(mkdir(3)).unwrap();
         let killed = copy(image.path());
         let log = fs::read(segments(killed.path()).pop().unwrap()).unwrap();
-        assert_eq!(log[8], 3, "what is written now is of this build");
+        assert_eq!(log[8], 4, "what is written now is of this build");
         assert_eq!(check_folder(killed.path(), 1 << 20).unwrap().problems, [""; 0]);
         assert_eq!(names(&open(killed.path())), numbered(4));
         drop(again);
@@ -204,7 +204,7 @@ fn an_empty_log_of_an_earlier_build_is_gone_on_with() {
     again.submit_blocking(mkdir(1)).unwrap();
     let killed = copy(dir.path());
     let log = fs::read(segments(killed.path()).pop().unwrap()).unwrap();
-    assert_eq!(log[8], 3);
+    assert_eq!(log[8], 4);
     assert_eq!(names(&open(killed.path())), numbered(2));
 }
 
@@ -214,7 +214,7 @@ fn a_log_of_a_newer_build_is_refused_and_stays_as_it_is() {
     let namesystem = open(dir.path());
     namesystem.submit_blocking(mkdir(0)).unwrap();
     let newer = |bytes: &mut Vec<u8>| {
-        bytes[8..12].copy_from_slice(&4u32.to_le_bytes());
+        bytes[8..12].copy_from_slice(&5u32.to_le_bytes());
         let crc = crc32c(0, &bytes[..28]).to_le_bytes();
         bytes[28..32].copy_from_slice(&crc);
     };
@@ -229,7 +229,7 @@ fn a_log_of_a_newer_build_is_refused_and_stays_as_it_is() {
         let log = &segments(image.path())[0];
         let before = fs::read(log).unwrap();
         let said = format!(
-            "{}: a newer version of Cairn has written this log (format 4, this version knows up to 3); start that \
+            "{}: a newer version of Cairn has written this log (format 5, this version knows up to 4); start that \
              version",
             log.display()
         );

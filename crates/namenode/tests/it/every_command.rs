@@ -127,7 +127,7 @@ impl World {
         let namesystem = open_with(dir, quick);
         let mkdirs = |path: String| {
             let command = Mkdirs { path, mode: 0o755.into(), create_parent: true }.into();
-            let entry = Entry { now_ms: 1, caller: root(), call: None, command };
+            let entry = Entry { now_ms: 1, elapsed_ms: 1, caller: root(), call: None, command };
             namesystem.submit_blocking(entry).unwrap();
         };
         (0..MANY).for_each(|number| mkdirs(format!("/many/{number}")));
@@ -171,7 +171,8 @@ impl World {
         self.calls += 1;
         let call = Some(CallId { client_id: [7; 16], call_id: self.calls });
         let name = command.name();
-        let entry = Entry { now_ms: self.now_ms, caller: root(), call, command };
+        let entry =
+            Entry { now_ms: self.now_ms, elapsed_ms: self.now_ms, caller: root(), call, command };
         let outcome = self.namesystem.submit_blocking(entry.clone());
         let mirrored = apply(&mut self.mirror, &entry).map(|(answer, effects)| {
             self.ordered = effects.iter().find_map(ordered).or(self.ordered);

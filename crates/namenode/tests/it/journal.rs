@@ -24,7 +24,7 @@ fn root() -> Caller {
 }
 
 pub fn entry(command: impl Into<Command>) -> Entry {
-    Entry { now_ms: 1_000, caller: root(), call: None, command: command.into() }
+    Entry { now_ms: 1_000, elapsed_ms: 1_000, caller: root(), call: None, command: command.into() }
 }
 
 pub fn mkdir(number: usize) -> Entry {

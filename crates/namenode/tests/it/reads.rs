@@ -166,6 +166,7 @@ fn fill(dir: &Path, count: usize) -> Vec<String> {
             let command = Mkdirs { path, mode: 0o755.into(), create_parent: true }.into();
             ns.submit(Entry {
                 now_ms: 1_700_000_000_000,
+                elapsed_ms: 1_700_000_000_000,
                 caller: caller.clone(),
                 call: None,
                 command,

@@ -55,7 +55,8 @@ async fn calls_of_clients_without_an_identity_are_not_taken_for_one_another() {
 
 fn submit(ns: &Namesystem, command: impl Into<Command>) -> Outcome {
     let caller = Caller { user: SUPERUSER.to_string(), groups: vec![], superuser: true };
-    let entry = Entry { now_ms: 1000, caller, call: None, command: command.into() };
+    let entry =
+        Entry { now_ms: 1000, elapsed_ms: 1000, caller, call: None, command: command.into() };
     ns.submit_blocking(entry).unwrap()
 }
 

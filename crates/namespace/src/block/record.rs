@@ -62,14 +62,14 @@ pub enum BlockState {
     UnderRecovery {
         /// The stamp that the recovered replicas get.
         recovery_gs: GenerationStamp,
-        /// When it was ordered, ms since the epoch.
+        /// When it was ordered, elapsed ms.
         started_ms: u64,
     },
     /// As `UnderRecovery`, and the replicas are to be cut off.
     UnderTruncation {
         /// The stamp that the recovered replicas get.
         recovery_gs: GenerationStamp,
-        /// When it was ordered, ms since the epoch.
+        /// When it was ordered, elapsed ms.
         started_ms: u64,
         /// Bytes that are to stay.
         new_len: u64,
@@ -79,7 +79,7 @@ pub enum BlockState {
     UnderCopy {
         /// The stamp that the copies get.
         recovery_gs: GenerationStamp,
-        /// When it was ordered, ms since the epoch.
+        /// When it was ordered, elapsed ms.
         started_ms: u64,
         /// The other block.
         source: BlockId,

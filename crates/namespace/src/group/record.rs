@@ -39,14 +39,14 @@ pub struct Group {
 pub enum GroupState {
     /// An attempt: a DataNode makes the parities. Its members still are as safe as they were.
     Encoding {
-        /// When it began, ms since the epoch.
+        /// When it began, elapsed ms.
         started_ms: u64,
     },
     /// It keeps its members safe, of which one replica each is enough.
     Formed,
     /// It keeps its members safe until they have their copies again.
     Dissolving {
-        /// When that began, ms since the epoch.
+        /// When that began, elapsed ms.
         started_ms: u64,
     },
     /// Another group has its live members. Nobody needs it once that one is whole.

@@ -217,7 +217,7 @@ fn seal_before(cx: &mut Context<'_, '_>, inode: &mut Inode) -> Result<()> {
     };
     let Some(index) = file.block_count.checked_sub(3) else { return Ok(()) };
     let (_, block) = block::at(cx.store, id, index as u32)?;
-    waiting::left_behind(cx.store, cx.settings, file, &block, cx.now_ms)?;
+    waiting::left_behind(cx.store, cx.settings, file, &block, cx.times.elapsed_ms)?;
     if block.len >= file.block_size && file.short_appends > 0 {
         // It grows by whole blocks now.
         file.short_appends = 0;

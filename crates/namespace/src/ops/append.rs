@@ -109,7 +109,7 @@ impl Append {
             began_after: last.as_ref().filter(|_| !goes_on).map(|last| last.id),
         });
         inode::put(cx.store, &inode)?;
-        lease::add(cx.store, &self.holder, id, cx.now_ms)?;
+        lease::add(cx.store, &self.holder, id, cx.times.elapsed_ms)?;
         let mut reopened = None;
         if let Some(mut block) = last.filter(|_| goes_on) {
             block.state = BlockState::UnderConstruction;

@@ -193,9 +193,9 @@ fn replication(asked: i32) -> Result<u16> {
 
 /// Source: Hadoop 3.5.0 `CacheManager#validateExpiryTime`.
 fn expires_at(cx: &Context<'_, '_>, expiry: Option<Expiry>, pool: &CachePool) -> Result<u64> {
-    let now = i64::try_from(cx.now_ms).unwrap_or(i64::MAX);
+    let now = i64::try_from(cx.times.wall_ms).unwrap_or(i64::MAX);
     let (Expiry::After { ms } | Expiry::At { ms }) = match expiry {
-        None => return Ok(cx.now_ms.saturating_add(pool.ttl_max_ms)),
+        None => return Ok(cx.times.wall_ms.saturating_add(pool.ttl_max_ms)),
         Some(expiry) => expiry,
     };
     if ms < 0 {
@@ -227,7 +227,7 @@ fn check_room(cx: &Context<'_, '_>, pool: &CachePool, path: &str, replication: u
         len = len.saturating_add(file.file().map_or(0, |file| file.len));
         Ok(())
     })?;
-    let before = cache::bytes_needed(cx.store, &pool.name, cx.now_ms)?;
+    let before = cache::bytes_needed(cx.store, &pool.name, cx.times.wall_ms)?;
     let more = len.saturating_mul(replication.into());
     if before.saturating_add(more) <= pool.limit {
         return Ok(());

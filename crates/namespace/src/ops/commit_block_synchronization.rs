@@ -117,7 +117,7 @@ impl CommitBlockSynchronization {
             end_block(cx.store, &source)?;
         }
         if self.close_file {
-            tree::close(cx.store, cx.settings, &mut inode, cx.now_ms)?;
+            tree::close(cx.store, cx.settings, &mut inode, cx.times)?;
         } else {
             inode::put(cx.store, &inode)?;
         }

@@ -54,7 +54,7 @@ impl Complete {
         if uncommitted || !self.min_replicated {
             return Ok(Outcome::Flag(false));
         }
-        tree::close(cx.store, cx.settings, &mut inode, cx.now_ms)?;
+        tree::close(cx.store, cx.settings, &mut inode, cx.times)?;
         Ok(Outcome::Flag(true))
     }
 

@@ -80,10 +80,10 @@ impl Concat {
             let moved = file_at(from, &from.path)?.clone();
             let id = moved.id;
             take_blocks(cx, &mut target, moved)?;
-            tree::discard(cx.store, from, cx.now_ms)?;
+            tree::discard(cx.store, from, cx.times.wall_ms)?;
             purge::purge_one(cx.store, id, 1)?;
         }
-        target.mtime = cx.now_ms;
+        target.mtime = cx.times.wall_ms;
         ops::save(cx, &target)
     }
 

@@ -41,7 +41,7 @@ impl Configure {
             group: self.settings.superuser_group.clone(),
             mode: 0o755,
             acl: Vec::new(),
-            mtime: cx.now_ms,
+            mtime: cx.times.wall_ms,
             atime: 0,
             storage_policy: 0,
             kind: Kind::Directory(Directory::default()),

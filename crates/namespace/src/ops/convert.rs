@@ -96,7 +96,7 @@ fn leave_groups(cx: &mut Context<'_, '_>, file: InodeId, target: Option<PolicyId
         let Some(membership) = membership else { continue };
         let group = group::expect(cx.store, membership.handle)?;
         if Some(group.policy) != target {
-            group::begin_dissolving(cx.store, group, cx.now_ms)?;
+            group::begin_dissolving(cx.store, group, cx.times.elapsed_ms)?;
         }
     }
     Ok(())
@@ -106,7 +106,8 @@ fn leave_groups(cx: &mut Context<'_, '_>, file: InodeId, target: Option<PolicyId
 fn await_groups(cx: &mut Context<'_, '_>, inode: &Inode) -> Result<()> {
     let Some(file) = inode.file() else { return Ok(()) };
     // It was quiet since then, unless somebody has set the time.
-    let closed_ms = inode.mtime.min(cx.now_ms);
+    let quiet_ms = cx.times.wall_ms.saturating_sub(inode.mtime);
+    let closed_ms = cx.times.elapsed_ms.saturating_sub(quiet_ms);
     for index in 0..file.block_count as u32 {
         let (_, block) = block::at(cx.store, inode.id, index)?;
         waiting::forget(cx.store, block.id)?;
@@ -116,7 +117,9 @@ fn await_groups(cx: &mut Context<'_, '_>, inode: &Inode) -> Result<()> {
         match file.writer {
             None => waiting::closed_block(cx.store, cx.settings, file, &block, closed_ms)?,
             Some(_) if block::is_at_open_end(inode, &block) => {}
-            Some(_) => waiting::left_behind(cx.store, cx.settings, file, &block, cx.now_ms)?,
+            Some(_) => {
+                waiting::left_behind(cx.store, cx.settings, file, &block, cx.times.elapsed_ms)?
+            }
         }
     }
     Ok(())

@@ -137,8 +137,8 @@ impl Create {
             group: parent.group.clone(),
             mode: 0,
             acl: Vec::new(),
-            mtime: cx.now_ms,
-            atime: cx.now_ms,
+            mtime: cx.times.wall_ms,
+            atime: cx.times.wall_ms,
             storage_policy,
             kind: Kind::File(File {
                 redundancy,
@@ -168,11 +168,11 @@ impl Create {
             // The file that was there counts on.
             usage::verify(cx.store, above, Usage { names: 2, ..Usage::default() })?;
         }
-        tree::add(cx.store, above, &file[0], cx.now_ms)?;
+        tree::add(cx.store, above, &file[0], cx.times.wall_ms)?;
         if let Some(key) = key {
             encryption::put_file_key(cx.store, id, key)?;
         }
-        lease::add(cx.store, &self.holder, id, cx.now_ms)?;
+        lease::add(cx.store, &self.holder, id, cx.times.elapsed_ms)?;
         let status = FileStatus::of(cx.store, &at)?
             .ok_or_else(|| NamespaceError::Io(format!("Unable to add {} to namespace", at.path)))?;
         Ok(Outcome::Created { status: Box::new(status.for_writer()) })
@@ -295,7 +295,7 @@ impl Create {
                 at.path, self.client_machine
             )));
         }
-        tree::remove_one(cx.store, at, cx.now_ms)?;
+        tree::remove_one(cx.store, at, cx.times.wall_ms)?;
         at.chain.pop();
         Ok(())
     }

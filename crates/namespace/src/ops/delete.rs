@@ -58,10 +58,10 @@ impl Delete {
             Kind::Directory(directory) => directory.children == 0,
         };
         if is_one {
-            tree::remove_one(cx.store, &at, cx.now_ms)?;
+            tree::remove_one(cx.store, &at, cx.times.wall_ms)?;
             return Ok(Outcome::Removed { done: true, more: false });
         }
-        tree::discard(cx.store, &at, cx.now_ms)?;
+        tree::discard(cx.store, &at, cx.times.wall_ms)?;
         let more = purge::purge_one(cx.store, id, AT_ONCE)?;
         Ok(Outcome::Removed { done: true, more })
     }

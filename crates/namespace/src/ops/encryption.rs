@@ -85,12 +85,12 @@ impl ReencryptEncryptionZone {
             }
             (Some(version), None) => Reencryption {
                 key_version: version.clone(),
-                submitted_ms: cx.now_ms,
+                submitted_ms: cx.times.wall_ms,
                 ..Reencryption::default()
             },
             (None, Some(running)) => Reencryption {
                 cancelled: true,
-                completed_ms: Some(cx.now_ms),
+                completed_ms: Some(cx.times.wall_ms),
                 last_file: None,
                 ..running
             },
@@ -164,7 +164,7 @@ impl AdvanceReencryption {
         }
         progress.failed = progress.failed.saturating_add_unsigned(self.failed);
         if self.is_last {
-            progress.completed_ms = Some(cx.now_ms);
+            progress.completed_ms = Some(cx.times.wall_ms);
             progress.last_file = None;
         }
         encryption::put_zone(cx.store, self.zone, &zone)?;

@@ -197,7 +197,7 @@ impl BeginEncode {
             policy: self.policy,
             k,
             m,
-            state: GroupState::Encoding { started_ms: cx.now_ms },
+            state: GroupState::Encoding { started_ms: cx.times.elapsed_ms },
             members,
             supersedes: self.supersedes.clone(),
             data_len: self.members.iter().map(|member| member.len).max().unwrap_or(0),
@@ -296,7 +296,7 @@ impl BeginDissolve {
         perm::check_superuser(cx.settings, cx.caller)?;
         match group::get(cx.store, self.handle)? {
             Some(group) if group.is_formed() => {
-                group::begin_dissolving(cx.store, group, cx.now_ms)?;
+                group::begin_dissolving(cx.store, group, cx.times.elapsed_ms)?;
                 Ok(Outcome::Done)
             }
             _ => refused(format!("{} is no group", self.handle)),
@@ -332,7 +332,7 @@ impl Dissolve {
                 && block::is_in_place(cx.store, &block)?
                 && !block::is_at_open_end(&inode, &block)
             {
-                waiting::closed_block(cx.store, cx.settings, file, &block, cx.now_ms)?;
+                waiting::closed_block(cx.store, cx.settings, file, &block, cx.times.elapsed_ms)?;
             }
         }
         Ok(Outcome::Done)

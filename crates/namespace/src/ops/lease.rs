@@ -90,7 +90,7 @@ encode_struct!(RenewLease { holder });
 
 impl RenewLease {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
-        lease::renew(cx.store, &self.holder, cx.now_ms)?;
+        lease::renew(cx.store, &self.holder, cx.times.elapsed_ms)?;
         Ok(Outcome::Done)
     }
 }
@@ -108,7 +108,7 @@ encode_struct!(RenewAllLeases {});
 impl RenewAllLeases {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
-        lease::renew_all(cx.store, cx.now_ms)?;
+        lease::renew_all(cx.store, cx.times.elapsed_ms)?;
         Ok(Outcome::Done)
     }
 }
@@ -173,7 +173,7 @@ impl ReleaseLease {
         if ops::existing_file(&at)?.file().is_some_and(|file| file.writer.is_none()) {
             return Ok(closed);
         }
-        let holder = lease::namenode_holder(cx.settings, cx.now_ms);
+        let holder = lease::namenode_holder(cx.settings, cx.times.elapsed_ms);
         release(cx, &at, &holder, self.replicas)
     }
 }
@@ -193,7 +193,7 @@ fn release(
     let last = block::last(cx.store, &inode)?;
     let replicas = replicas.of(last.as_ref());
     let Some(mut last) = last.filter(|block| block.state != BlockState::Complete) else {
-        tree::close(cx.store, cx.settings, &mut inode, cx.now_ms)?;
+        tree::close(cx.store, cx.settings, &mut inode, cx.times)?;
         return Ok(closed);
     };
     let penultimate_ready = replicas.penultimate_min_replicated
@@ -201,7 +201,7 @@ fn release(
             .is_none_or(|block| block.state == BlockState::Complete);
     if last.state == BlockState::Committed {
         if penultimate_ready && replicas.last_min_replicated {
-            tree::close(cx.store, cx.settings, &mut inode, cx.now_ms)?;
+            tree::close(cx.store, cx.settings, &mut inode, cx.times)?;
             return Ok(closed);
         }
         if !penultimate_ready {
@@ -214,7 +214,7 @@ fn release(
     }
     if !replicas.last_has_locations && last.len == 0 {
         tree::remove_last_block(cx.store, &mut inode)?;
-        tree::close(cx.store, cx.settings, &mut inode, cx.now_ms)?;
+        tree::close(cx.store, cx.settings, &mut inode, cx.times)?;
         return Ok(closed);
     }
     give_to(cx, &mut inode, new_holder)?;
@@ -222,13 +222,13 @@ fn release(
     let serves_since = lease::renewed_all(cx.store)?;
     let timeout_ms = cx.settings.block_recovery_timeout_ms;
     let is_under_way = |(_, started_ms): (_, u64)| {
-        started_ms >= serves_since && cx.now_ms.saturating_sub(started_ms) < timeout_ms
+        started_ms >= serves_since && cx.times.elapsed_ms.saturating_sub(started_ms) < timeout_ms
     };
     if last.recovery().is_some_and(is_under_way) {
         return Ok(Outcome::Recovery { closed: false });
     }
     let recovery_gs = counter::next_stamp(cx.store)?;
-    last.begin_recovery(recovery_gs, cx.now_ms);
+    last.begin_recovery(recovery_gs, cx.times.elapsed_ms);
     block::put(cx.store, &last)?;
     Ok(Outcome::Recovery { closed: false })
 }
@@ -240,7 +240,7 @@ fn give_to(cx: &mut Context<'_, '_>, inode: &mut inode::Inode, holder: &str) -> 
             lease::remove(cx.store, &writer.holder, id)?;
             writer.holder = holder.to_string();
         }
-        lease::add(cx.store, holder, id, cx.now_ms)?;
+        lease::add(cx.store, holder, id, cx.times.elapsed_ms)?;
     }
     inode::put(cx.store, inode)
 }
@@ -283,7 +283,7 @@ fn check_holder(
             "{holder} is already the current lease holder."
         ))));
     }
-    if lease::is_soft_expired(cx.store, cx.settings, &writer.holder, cx.now_ms)? {
+    if lease::is_soft_expired(cx.store, cx.settings, &writer.holder, cx.times.elapsed_ms)? {
         return Ok(Holder::Silent);
     }
     let owner = format!("{} on {}", writer.holder, writer.client_machine);
@@ -338,7 +338,7 @@ pub(crate) fn take_over(
         Holder::None => return Ok(TakeOver::Closed),
         Holder::Silent => {}
     }
-    let namenode = lease::namenode_holder(cx.settings, cx.now_ms);
+    let namenode = lease::namenode_holder(cx.settings, cx.times.elapsed_ms);
     match release(cx, at, &namenode, replicas)? {
         Outcome::Recovery { closed: true } => Ok(TakeOver::Closed),
         outcome => Ok(TakeOver::Waiting(outcome)),

@@ -92,13 +92,13 @@ fn make_one(cx: &mut Context<'_, '_>, at: &mut Resolved, mode: CreateMode) -> Re
         group: parent.group.clone(),
         mode: 0,
         acl: Vec::new(),
-        mtime: cx.now_ms,
+        mtime: cx.times.wall_ms,
         atime: 0,
         storage_policy: 0,
         kind: Kind::Directory(Directory::default()),
     };
     acl::inherit(&parent, &mut directory, mode, cx.settings.posix_acl_inheritance);
-    tree::add(cx.store, &at.chain, &directory, cx.now_ms)?;
+    tree::add(cx.store, &at.chain, &directory, cx.times.wall_ms)?;
     at.chain.push(Arc::new(directory));
     Ok(())
 }

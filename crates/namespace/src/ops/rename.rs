@@ -259,12 +259,12 @@ fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<()>
         usage::verify_from(cx.store, above_to, shared, after.minus(replaced))?;
     }
     if to.target().is_some() {
-        tree::remove_one(cx.store, to, cx.now_ms)?;
+        tree::remove_one(cx.store, to, cx.times.wall_ms)?;
     }
     usage::charge(cx.store, above_from, before.negated())?;
     path::check_reserved_name(to.name())?;
     usage::charge(cx.store, above_to, after)?;
-    tree::relink(cx.store, &mut moved, parent.id, to.name(), cx.now_ms)?;
+    tree::relink(cx.store, &mut moved, parent.id, to.name(), cx.times.wall_ms)?;
     let [old, new] = [above_from, above_to].map(storage_policy::set_above);
     if old != new && counter::get(cx.store, Counter::QuotasSet)? > 0 {
         recount_types(cx, &moved, old, new)?;

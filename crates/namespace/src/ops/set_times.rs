@@ -59,8 +59,8 @@ impl TouchAccessTime {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
         match inode::get(cx.store, self.file)? {
-            Some(mut inode) if !inode.is_directory() && inode.atime < cx.now_ms => {
-                inode.atime = cx.now_ms;
+            Some(mut inode) if !inode.is_directory() && inode.atime < cx.times.wall_ms => {
+                inode.atime = cx.times.wall_ms;
                 ops::save(cx, &inode)
             }
             _ => Ok(Outcome::Done),

@@ -171,7 +171,7 @@ impl CreateSnapshot {
         let taken = Snapshot {
             id: SnapshotId(id as u32),
             name: self.name.clone(),
-            mtime: cx.now_ms,
+            mtime: cx.times.wall_ms,
             last_inode: InodeId(counter::get(cx.store, Counter::InodeId)?),
             deleted: false,
         };
@@ -181,7 +181,7 @@ impl CreateSnapshot {
         snapshot::put_root(cx.store, inode.id, &root)?;
         counter::add(cx.store, Counter::SnapshotId, 1)?;
         counter::add(cx.store, Counter::Snapshots, 1)?;
-        inode.mtime = inode.mtime.max(cx.now_ms);
+        inode.mtime = inode.mtime.max(cx.times.wall_ms);
         inode::put(cx.store, &inode)?;
         let above = if self.path == "/" { "" } else { self.path.as_str() };
         Ok(Outcome::SnapshotCreated(format!("{above}/{}/{}", snapshot::DOT_SNAPSHOT, self.name)))
@@ -292,7 +292,7 @@ impl CollectSnapshot {
 /// Takes the name away at once, and of what only the snapshot held as much as one command does.
 fn delete(cx: &mut Context<'_, '_>, directory: InodeId, found: &Snapshot) -> Result<Outcome> {
     let mut inode = inode::expect(cx.store, directory)?;
-    inode.mtime = inode.mtime.max(cx.now_ms);
+    inode.mtime = inode.mtime.max(cx.times.wall_ms);
     inode::put(cx.store, &inode)?;
     snapshot::delete(cx.store, directory, found)?;
     let mut root = snapshot::root(cx.store, directory)?.unwrap_or_default();
@@ -319,7 +319,7 @@ fn rename(
         )));
     }
     snapshot::delete_name(cx.store, directory, &snapshot.name)?;
-    let renamed = Snapshot { name, mtime: cx.now_ms, ..snapshot.clone() };
+    let renamed = Snapshot { name, mtime: cx.times.wall_ms, ..snapshot.clone() };
     snapshot::put(cx.store, directory, &renamed)
 }
 

@@ -63,7 +63,7 @@ impl SwapBlocks {
         usage::charge(cx.store, &above, more)?;
         let less = usage::counted(cx.store, &above_copy, &copy)?.minus(before_copy);
         usage::charge(cx.store, &above_copy, less)?;
-        copy.mtime = cx.now_ms;
+        copy.mtime = cx.times.wall_ms;
         inode::put(cx.store, &to)?;
         inode::put(cx.store, &copy)?;
         Ok(Outcome::Converted(vec![Conversion::Done]))

@@ -87,12 +87,12 @@ impl AddTokenKey {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
         for key in token::keys(cx.store)? {
-            if key.until_ms < cx.now_ms {
+            if key.until_ms < cx.times.wall_ms {
                 token::delete_key(cx.store, key.number)?;
             }
         }
         let number = counter::next_token_key(cx.store)?;
-        let until_ms = cx.now_ms.saturating_add(self.lasts_ms);
+        let until_ms = cx.times.wall_ms.saturating_add(self.lasts_ms);
         token::put_key(cx.store, &TokenKey { number, secret: self.secret.clone(), until_ms })?;
         Ok(Outcome::Done)
     }
@@ -105,16 +105,16 @@ impl IssueToken {
                 "There is no key for delegation tokens yet".to_string(),
             ));
         };
-        let max_ms = cx.now_ms.saturating_add(self.lasts_ms);
+        let max_ms = cx.times.wall_ms.saturating_add(self.lasts_ms);
         let issued = Token {
             number: counter::next_token(cx.store)?,
             owner: self.owner.clone(),
             renewer: self.renewer.clone(),
             real_user: self.real_user.clone(),
-            issued_ms: cx.now_ms,
+            issued_ms: cx.times.wall_ms,
             max_ms,
             key: key.number,
-            renew_by_ms: max_ms.min(cx.now_ms.saturating_add(self.renew_ms)),
+            renew_by_ms: max_ms.min(cx.times.wall_ms.saturating_add(self.renew_ms)),
         };
         token::put_token(cx.store, &issued)?;
         Ok(Outcome::Token(Box::new(issued)))
@@ -124,11 +124,11 @@ impl IssueToken {
 impl RenewToken {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         let mut token = known(cx, self.number)?;
-        if token.max_ms < cx.now_ms {
+        if token.max_ms < cx.times.wall_ms {
             let text = format!("token {} has ended and cannot be renewed", self.number);
             return Err(NamespaceError::InvalidToken(text));
         }
-        token.renew_by_ms = token.max_ms.min(cx.now_ms.saturating_add(self.renew_ms));
+        token.renew_by_ms = token.max_ms.min(cx.times.wall_ms.saturating_add(self.renew_ms));
         token::put_token(cx.store, &token)?;
         Ok(Outcome::Token(Box::new(token)))
     }
@@ -147,7 +147,7 @@ impl RemoveEndedTokens {
         perm::check_superuser(cx.settings, cx.caller)?;
         let page = token::tokens_from(cx.store, self.from, PAGE)?;
         for token in &page {
-            if token.renew_by_ms < cx.now_ms {
+            if token.renew_by_ms < cx.times.wall_ms {
                 token::delete_token(cx.store, token.number)?;
             }
         }

@@ -92,7 +92,7 @@ impl Truncate {
             usage::set_last_len(cx.store, above, &mut inode, &mut last, 0)?;
             tree::remove_last_block(cx.store, &mut inode)?;
         }
-        inode.mtime = cx.now_ms;
+        inode.mtime = cx.times.wall_ms;
         let cut = block::last(cx.store, &inode)?.filter(|last| left_in_last < last.len);
         let Some(mut cut) = cut else {
             inode::put(cx.store, &inode)?;
@@ -100,7 +100,7 @@ impl Truncate {
         };
         self.open(cx, &mut inode)?;
         waiting::reopened(cx.store, &inode)?;
-        let started_ms = cx.now_ms;
+        let started_ms = cx.times.elapsed_ms;
         if is_held {
             let was = cut.clone();
             let source = was.id;
@@ -186,6 +186,6 @@ impl Truncate {
             });
         }
         inode::put(cx.store, inode)?;
-        lease::add(cx.store, &self.holder, id, cx.now_ms)
+        lease::add(cx.store, &self.holder, id, cx.times.elapsed_ms)
     }
 }

@@ -22,7 +22,13 @@ use cairn_namespace::{Applied, Caller, Command, Entry, evaluate, query};
 /// Runs a command and says what it tells.
 fn told(fs: &mut Fs, caller: Caller, command: impl Into<Command>) -> Vec<String> {
     fs.now_ms += 1;
-    let entry = Entry { now_ms: fs.now_ms, caller, call: None, command: command.into() };
+    let entry = Entry {
+        now_ms: fs.now_ms,
+        elapsed_ms: fs.now_ms,
+        caller,
+        call: None,
+        command: command.into(),
+    };
     let Applied { answer, changes, .. } = evaluate(&fs.store, &entry).unwrap();
     let events = events::of(&fs.store, &changes, &entry, &answer).unwrap();
     changes.write_to(&mut fs.store as &mut dyn StoreTxn).unwrap();

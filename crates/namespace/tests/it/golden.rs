@@ -21,6 +21,7 @@ use proptest::prelude::*;
 fn entry(command: impl Into<Command>) -> Entry {
     Entry {
         now_ms: 300,
+        elapsed_ms: 300,
         caller: Caller { user: "u".into(), groups: vec!["g".into()], superuser: false },
         call: Some(CallId { client_id: [7; 16], call_id: -3 }),
         command: command.into(),
@@ -53,6 +54,27 @@ fn entries_have_these_bytes() {
         assert_eq!(hex(&bytes), format!("{PREFIX}{}", want.replace(' ', "")));
         assert_eq!(Entry::from_bytes(&bytes), Ok(entry));
     }
+}
+
+#[test]
+fn an_entry_whose_times_differ_says_by_how_much() {
+    let mkdirs = Mkdirs { path: "/a".into(), mode: 0o755.into(), create_parent: true };
+    for (elapsed_ms, difference) in [
+        (299i64, "02"),
+        (301, "01"),
+        (300 - (1 << 20), "80808001"),
+        (300 - (1 << 41), "80808080808001"),
+    ] {
+        let elapsed_ms = elapsed_ms as u64;
+        let entry = Entry { elapsed_ms, ..entry(mkdirs.clone()) };
+        let bytes = entry.to_bytes();
+        let want = format!("03ac02{difference}{}02022f61ed0301", &PREFIX[6..]);
+        assert_eq!(hex(&bytes), want);
+        assert_eq!(Entry::from_bytes(&bytes), Ok(entry));
+    }
+    let same = [&[3, 0xac, 2, 0][..], &entry(mkdirs).to_bytes()[3..]].concat();
+    let what = "difference of times";
+    assert_eq!(Entry::from_bytes(&same), Err(DecodeError::Invalid { what, value: 0 }));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Leases: expiry, take-over, recovery.
 
-use crate::support::{Fs, add_block, complete, create, said};
+use crate::support::{Fs, add_block, complete, create, root, said};
 use cairn_namespace::Settings;
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::append::Append;
@@ -12,7 +12,7 @@ use cairn_namespace::ops::lease::{
     LastBlocks, RecoverLease, ReleaseLease, RenewAllLeases, RenewLease,
 };
 use cairn_namespace::query;
-use cairn_namespace::{BlockRef, BlockState, CallId, Effect, Outcome};
+use cairn_namespace::{BlockRef, BlockState, CallId, Effect, NamespaceError, Outcome};
 
 const LOCATED: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
@@ -47,6 +47,40 @@ fn silent_holders_expire_the_oldest_first() {
     assert_eq!(query::expired_leases(&fs.store, later, None, 10).unwrap().len(), 2);
     fs.complete("/a", None);
     assert_eq!(query::expired_leases(&fs.store, later, None, 10).unwrap().len(), 1);
+}
+
+/// However far the clock is set, in which direction, and however often.
+#[test]
+fn a_wall_clock_that_is_set_ends_no_lease_and_keeps_none_and_forgets_no_answer() {
+    const DAY_MS: i64 = 86_400_000;
+    let mut fs = Fs::new();
+    fs.now_ms += 10 * DAY_MS as u64;
+    let call = Some(CallId { client_id: [1; 16], call_id: 1 });
+    let created = fs.submit(root(), call, create("/a").into()).unwrap();
+    for ahead_ms in [DAY_MS, -DAY_MS, 0, 5 * DAY_MS] {
+        fs.ahead_ms = ahead_ms;
+        fs.now_ms += SOFT_MS / 2;
+        let expired = |fs: &Fs, ms| query::expired_leases(&fs.store, fs.now_ms + ms, None, 9);
+        assert_eq!(expired(&fs, 0).unwrap(), []);
+        let refused = fs.err(Append {
+            path: "/a".into(),
+            holder: "other".into(),
+            client_machine: "there".into(),
+            new_block: false,
+            replicas: LOCATED,
+        });
+        assert!(matches!(refused, NamespaceError::AlreadyBeingCreated(_)), "{refused}");
+        assert_eq!(fs.submit(root(), call, create("/a").into()).unwrap(), created);
+        fs.ok(RenewLease { holder: "client".into() });
+        assert_eq!(expired(&fs, HARD_MS).unwrap(), []);
+        assert_eq!(expired(&fs, HARD_MS + 1).unwrap().len(), 1);
+    }
+    fs.now_ms += SOFT_MS + 1;
+    fs.ok(recover("/a", LOCATED));
+    fs.ahead_ms = -DAY_MS;
+    let again = fs.create("/b");
+    let made = query::get_file_info(&fs.store, &root(), "/b").unwrap().unwrap();
+    assert_eq!((made.inode.id, made.inode.mtime), (again, fs.now_ms - DAY_MS as u64));
 }
 
 #[test]

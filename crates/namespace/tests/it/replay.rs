@@ -125,7 +125,13 @@ fn reopened(retries: &mut Retries, store: &mut MemoryStore) -> Retries {
 fn deletion(id: i32) -> Entry {
     let path = format!("/{}", "n".repeat(id as usize % 50 + 1));
     let command = Delete { path, recursive: false }.into();
-    Entry { now_ms: 1000 + id as u64, caller: root(), call: call(id), command }
+    Entry {
+        now_ms: 1000 + id as u64,
+        elapsed_ms: 1000 + id as u64,
+        caller: root(),
+        call: call(id),
+        command,
+    }
 }
 
 /// Outcomes come and go; whenever the store is brought up to date, a restart finds those that are left.
@@ -172,7 +178,8 @@ fn outcomes_of_older_builds_are_found() {
     let records = [2, 1].map(|id| (key(id), vec![1, 100 + id, 2, id - 1]));
     let mut retries = Retries::from_former(&records).unwrap();
     let found = reopened(&mut retries, &mut MemoryStore::new());
-    let at = |id, now_ms| found.find(&Entry { now_ms, ..deletion(id) }).unwrap();
+    let at =
+        |id, now_ms| found.find(&Entry { now_ms, elapsed_ms: now_ms, ..deletion(id) }).unwrap();
     assert_eq!(at(1, 100), Some(Outcome::Flag(false)));
     assert_eq!(at(2, 101), Some(Outcome::Flag(true)));
     assert_eq!(at(1, 101), None);
@@ -249,7 +256,7 @@ fn kept_outcomes_of_older_builds_that_named_blocks_are_found() {
         assert_eq!(retries.len(), former.len() as u64);
         let found = reopened(&mut retries, &mut store);
         for (at, (_, want)) in (0..).zip(&former) {
-            let entry = Entry { now_ms: 99, call: call(at), ..deletion(1) };
+            let entry = Entry { now_ms: 99, elapsed_ms: 99, call: call(at), ..deletion(1) };
             assert_eq!(retries.find(&entry).unwrap().as_ref(), Some(want));
             assert_eq!(found.find(&entry).unwrap().as_ref(), Some(want), "after a restart");
         }
@@ -280,7 +287,13 @@ fn what_changes_nothing_need_not_be_logged() {
     let mut fs = Fs::new();
     fs.mkdirs("/d");
     let nothing = |command: Command| {
-        let entry = Entry { now_ms: fs.now_ms, caller: Caller::system(), call: None, command };
+        let entry = Entry {
+            now_ms: fs.now_ms,
+            elapsed_ms: fs.now_ms,
+            caller: Caller::system(),
+            call: None,
+            command,
+        };
         evaluate(&fs.store, &entry).unwrap().changes.is_empty()
     };
     assert!(nothing(Mkdirs { path: "/d".into(), mode: 0o700.into(), create_parent: true }.into()));

@@ -86,7 +86,8 @@ fn a_snapshot_costs_what_changes_after_it() {
         fs.write(&format!("/d/sub/f{at}"), &[5]);
     }
     let command = Command::from(CreateSnapshot { path: "/d".into(), name: "s".into() });
-    let entry = Entry { now_ms: fs.now_ms, caller: root(), call: None, command };
+    let entry =
+        Entry { now_ms: fs.now_ms, elapsed_ms: fs.now_ms, caller: root(), call: None, command };
     let changes = evaluate(&fs.store, &entry).unwrap().changes;
     // Snapshot, name, root, two counters, the directory's time.
     assert_eq!(format!("{changes:?}").matches("Some(").count(), 6);

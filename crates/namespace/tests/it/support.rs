@@ -35,6 +35,8 @@ pub struct Fs {
     pub store: MemoryStore,
     pub retries: Retries,
     pub now_ms: u64,
+    /// How far wall time is ahead of elapsed time.
+    pub ahead_ms: i64,
     pub log: Vec<cairn_namespace::Entry>,
     /// Of the last entry: none if it was refused, or answered with what was kept.
     pub effects: Vec<Effect>,
@@ -71,6 +73,7 @@ impl Fs {
             store: MemoryStore::new(),
             retries: Retries::default(),
             now_ms: 1_000_000,
+            ahead_ms: 0,
             log: Vec::new(),
             effects: Vec::new(),
             removed: Vec::new(),
@@ -87,7 +90,13 @@ impl Fs {
         command: Command,
     ) -> Result<Outcome, NamespaceError> {
         self.now_ms += 1;
-        let entry = cairn_namespace::Entry { now_ms: self.now_ms, caller, call, command };
+        let entry = cairn_namespace::Entry {
+            now_ms: self.now_ms.wrapping_add_signed(self.ahead_ms),
+            elapsed_ms: self.now_ms,
+            caller,
+            call,
+            command,
+        };
         self.effects.clear();
         self.removed.clear();
         if let Some(outcome) = self.retries.find(&entry).unwrap() {

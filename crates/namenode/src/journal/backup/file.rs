@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! magic 8 | version 4 | kind 4 | first 8 | last 8 | made at 8, ms since 1970 | timeline 4 | checksum 4 (from version 2 on)
-//! VERSION's length 4 | VERSION | crc32c 4
+//! wall time 8 | elapsed time 8 (of a snapshot: version 3) | VERSION's length 4 | VERSION | crc32c 4
 //! frames without salt (`super::frame`)
 //! "CAIRNEND" | entries 8 | crc32c of both 4
 //! ```
@@ -13,6 +13,7 @@
 use crate::journal::frame::{self, Frame, FrameBuilder};
 use crate::store::Identity;
 use cairn_codec::crc::crc32c;
+use cairn_namespace::Times;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -21,11 +22,16 @@ const MAGIC: &[u8; 8] = b"CAIRNBAK";
 const END: &[u8; 8] = b"CAIRNEND";
 /// Without a checksum: written by earlier builds.
 const FIRST_VERSION: u32 = 1;
-const VERSION: u32 = 2;
-/// Bytes of the header before `VERSION`'s text.
-const HEADER_LEN: usize = 52;
-/// Bytes of the checksum in it.
+/// With it.
+const CHAIN_VERSION: u32 = 2;
+/// With times as well.
+const VERSION: u32 = 3;
+/// Bytes of the header before `VERSION`'s text, of the first version.
+const HEADER_LEN: usize = 48;
+/// Bytes of the checksum that later ones have.
 const CHAIN_LEN: usize = 4;
+/// Bytes of the times.
+const TIMES_LEN: usize = 16;
 /// Longest `VERSION` that is read.
 const IDENTITY_LEN_MAX: usize = 64 << 10;
 /// Bytes of the end.
@@ -69,6 +75,8 @@ pub struct Header {
     pub timeline: u32,
     /// Of a snapshot the checksum of all changes that are in it; none in those of version 1.
     pub chain: Option<u32>,
+    /// Of a snapshot the latest times of entries that are in it; 0 where they are not known.
+    pub times: Times,
     /// Whose it is.
     pub identity: Identity,
 }
@@ -82,7 +90,11 @@ impl Header {
         };
         let identity = self.identity.to_text();
         let mut bytes = MAGIC.to_vec();
-        let version = if self.chain.is_some() { VERSION } else { FIRST_VERSION };
+        let version = match self.chain {
+            None => FIRST_VERSION,
+            Some(_) if self.times == Times::default() => CHAIN_VERSION,
+            Some(_) => VERSION,
+        };
         bytes.extend_from_slice(&version.to_le_bytes());
         bytes.extend_from_slice(&kind.to_le_bytes());
         for number in [self.first, self.last, self.made_ms] {
@@ -90,6 +102,10 @@ impl Header {
         }
         bytes.extend_from_slice(&self.timeline.to_le_bytes());
         bytes.extend(self.chain.into_iter().flat_map(u32::to_le_bytes));
+        if version == VERSION {
+            bytes.extend_from_slice(&self.times.wall_ms.to_le_bytes());
+            bytes.extend_from_slice(&self.times.elapsed_ms.to_le_bytes());
+        }
         bytes.extend_from_slice(&(identity.len() as u32).to_le_bytes());
         bytes.extend_from_slice(identity.as_bytes());
         bytes.extend_from_slice(&crc32c(0, &bytes).to_le_bytes());
@@ -214,7 +230,7 @@ impl BackupFile {
         let io = |source| FileError::Io { path: path.to_owned(), source };
         let unknown = || FileError::Unknown { path: path.to_owned() };
         let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(io)?);
-        let mut bytes = vec![0; HEADER_LEN - CHAIN_LEN];
+        let mut bytes = vec![0; HEADER_LEN];
         file.read_exact(&mut bytes).map_err(|_| unknown())?;
         let number = |bytes: &[u8], at: usize| {
             bytes[at..].first_chunk().map_or(0, |chunk| u32::from_le_bytes(*chunk))
@@ -222,17 +238,20 @@ impl BackupFile {
         let long = |bytes: &[u8], at: usize| {
             bytes[at..].first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk))
         };
-        let kind = match (number(&bytes, 8), number(&bytes, 12)) {
-            (FIRST_VERSION | VERSION, 1) => Kind::Snapshot,
-            (FIRST_VERSION | VERSION, 2) => Kind::Changes,
+        let (version, kind) = (number(&bytes, 8), number(&bytes, 12));
+        let header_len = match version {
+            FIRST_VERSION => HEADER_LEN,
+            CHAIN_VERSION => HEADER_LEN + CHAIN_LEN,
+            VERSION => HEADER_LEN + CHAIN_LEN + TIMES_LEN,
             _ => return Err(unknown()),
         };
-        let has_chain = number(&bytes, 8) == VERSION;
-        if has_chain {
-            bytes.resize(HEADER_LEN, 0);
-            file.read_exact(&mut bytes[HEADER_LEN - CHAIN_LEN..]).map_err(|_| unknown())?;
-        }
-        let header_len = bytes.len();
+        let kind = match kind {
+            1 => Kind::Snapshot,
+            2 => Kind::Changes,
+            _ => return Err(unknown()),
+        };
+        bytes.resize(header_len, 0);
+        file.read_exact(&mut bytes[HEADER_LEN..]).map_err(|_| unknown())?;
         let identity_len = number(&bytes, header_len - 4) as usize;
         if !bytes.starts_with(MAGIC) || identity_len > IDENTITY_LEN_MAX {
             return Err(unknown());
@@ -247,8 +266,13 @@ impl BackupFile {
         let text = std::str::from_utf8(&head[header_len..]).map_err(|_| damaged())?;
         let identity = Identity::from_text(path, text).map_err(|_| damaged())?;
         let (first, last, made_ms) = (long(head, 16), long(head, 24), long(head, 32));
-        let (timeline, chain) = (number(head, 40), has_chain.then(|| number(head, 44)));
-        let header = Header { kind, first, last, made_ms, timeline, chain, identity };
+        let (timeline, chain) =
+            (number(head, 40), (version > FIRST_VERSION).then(|| number(head, 44)));
+        let times = match version {
+            VERSION => Times { wall_ms: long(head, 48), elapsed_ms: long(head, 56) },
+            _ => Times::default(),
+        };
+        let header = Header { kind, first, last, made_ms, timeline, chain, times, identity };
         let next = if kind == Kind::Snapshot { 1 } else { first };
         let (path, offset) = (path.to_owned(), bytes.len() as u64);
         Ok(BackupFile { path, header, file, frame: Vec::new(), offset, next, entries: 0 })

@@ -5,11 +5,11 @@
 //! come again, for DataNodes may have replicas of them. `VERSION` comes last: a folder without it is no namespace.
 
 use super::file::{BackupFile, FileError, Header, Kind, is_name, split};
+use crate::clock::wall_ms;
 use crate::disk::sync_dir;
 use crate::journal::error::OpenError;
 use crate::journal::frame::FrameBuilder;
 use crate::journal::log::{Log, LogError};
-use crate::journal::now_ms;
 use crate::journal::recent::Recent;
 use crate::journal::record::Record;
 use crate::journal::replay::replay;
@@ -209,7 +209,7 @@ fn restore_of(
     begin_anew(dir, &identity, &store, sequence)?;
     store.close();
     let entry_ms = entry_ms.unwrap_or(made_ms);
-    let restored = Restored { sequence, entry_ms, at_ms: now_ms() };
+    let restored = Restored { sequence, entry_ms, at_ms: wall_ms() };
     restored::write(dir, restored).map_err(io)?;
     identity.write(&dir.join("VERSION")).map_err(OpenError::from)?;
     sync_dir(dir).map_err(io)?;
@@ -248,7 +248,8 @@ fn damaged(path: &Path, what: &str) -> RestoreError {
 
 /// Writes a snapshot's records to an empty store. Returns how many they were.
 fn write_records(store: &Store, mut snapshot: BackupFile) -> Result<u64, RestoreError> {
-    let (path, Header { last, chain, .. }) = (snapshot.path().to_owned(), snapshot.header.clone());
+    let (path, Header { last, chain, times, .. }) =
+        (snapshot.path().to_owned(), snapshot.header.clone());
     let mut records = 0;
     let (mut group, mut waiting) = (store.group() + 1, 0);
     let mut batch = store.begin(group);
@@ -271,7 +272,7 @@ fn write_records(store: &Store, mut snapshot: BackupFile) -> Result<u64, Restore
             batch = store.begin(group);
         }
     }
-    store.commit(group, Position { sequence: last, chain });
+    store.commit(group, Position { sequence: last, chain, times });
     store.write_out()?;
     Ok(records)
 }

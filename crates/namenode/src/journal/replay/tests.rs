@@ -10,7 +10,7 @@ use crate::journal::{Namesystem, NamesystemOptions, OpenError};
 use crate::store::Identity;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::store::conformance::{Records, dump};
-use cairn_namespace::{CallId, Caller, Done, Entry, Outcome};
+use cairn_namespace::{CallId, Caller, Done, Entry, Outcome, Times};
 use std::path::Path;
 
 /// Nothing is in the store's file but what was there at the start.
@@ -22,7 +22,7 @@ fn mkdir(name: &str, number: i32) -> Entry {
     let path = format!("/{name}");
     let command = Mkdirs { path, mode: 0o755.into(), create_parent: true }.into();
     let call = Some(CallId { client_id: [3; 16], call_id: number });
-    Entry { now_ms: 1000, caller: Caller::system(), call, command }
+    Entry { now_ms: 1000, elapsed_ms: 1000, caller: Caller::system(), call, command }
 }
 
 /// A NameNode that was killed after these directories, and what it had; a new folder with the same start each time.
@@ -98,6 +98,32 @@ fn found(image: &Path) -> Records {
 
 fn problems(image: &Path) -> Vec<String> {
     check_folder(image, 1 << 20).unwrap().problems
+}
+
+/// Neither clock goes back over a start, whether the last entry is in the store or in the log only, nor does elapsed time
+/// pass while nobody serves.
+#[test]
+fn a_start_goes_on_from_the_times_of_the_last_entry() {
+    const YEAR_MS: u64 = 365 * 86_400_000;
+    let folder = tempfile::tempdir().unwrap();
+    let namesystem = Namesystem::open(folder.path(), far()).unwrap();
+    let mut last = namesystem.clock().now();
+    for number in 0..2 {
+        let (wall_ms, elapsed_ms) = (last.wall_ms + YEAR_MS, last.elapsed_ms + 2 * YEAR_MS);
+        last = Times { wall_ms, elapsed_ms };
+        let entry =
+            Entry { now_ms: wall_ms, elapsed_ms, ..mkdir(["a", "b"][number as usize], number) };
+        namesystem.submit_blocking(entry).unwrap();
+        let killed = copy(folder.path());
+        if number == 1 {
+            namesystem.close();
+        }
+        for image in [killed.path(), folder.path()].iter().take(1 + number as usize) {
+            let again = Namesystem::open(image, far()).unwrap().clock().now();
+            assert_eq!(again.max(last), again);
+            assert!(again.elapsed_ms < last.elapsed_ms + 600_000, "{again:?} after {last:?}");
+        }
+    }
 }
 
 #[test]
@@ -235,7 +261,7 @@ fn damaged_bytes_of_an_entry_never_say_the_same() {
         bad[bit / 8] ^= 1 << (bit % 8);
         assert_ne!(read(&bad), whole, "bit {bit}");
     }
-    let newer = [&[3], &bytes[1..]].concat();
+    let newer = [&[4], &bytes[1..]].concat();
     let error = Record::from_bytes(&newer).unwrap_err();
-    assert_eq!(error.to_string(), "record version 3 is unknown");
+    assert_eq!(error.to_string(), "record version 4 is unknown");
 }

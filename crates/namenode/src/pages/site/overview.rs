@@ -121,8 +121,15 @@ fn this(pages: &Pages) -> String {
     let node = &pages.node;
     let identity = node.ns.identity();
     let age = about(wall_ms().saturating_sub(node.started_ms) / 1000);
+    let jump_ms = node.ns.clock().jump_ms();
+    let clock = jump_ms.map(|jump_ms| {
+        let direction = if jump_ms > 0 { "ahead" } else { "back" };
+        let time = about(jump_ms.unsigned_abs() / 1000);
+        badge(Tone::Warn, &format!("has jumped {time} {direction}; times of files follow slowly"))
+    });
     let facts = Facts::default()
         .text("Version", env!("CARGO_PKG_VERSION"))
+        .html("Clock", &clock.unwrap_or_else(|| badge(Tone::Good, "runs steadily")))
         .text("Started", &format!("{}, {age} ago", time(node.started_ms)))
         .text("Cluster", &identity.cluster_id)
         .text("Block pool", &identity.block_pool_id)

@@ -162,7 +162,9 @@ pub async fn get_group_status(node: &NameNode, call: &Call) -> Answer {
         waiting_bytes: counts.waiting_bytes,
         due_blocks: counts.due,
         due_bytes: counts.due_bytes,
-        oldest_due_ms: counts.oldest_due_ms.map_or(0, |due_ms| now.wall_ms.saturating_sub(due_ms)),
+        oldest_due_ms: counts
+            .oldest_due_ms
+            .map_or(0, |due_ms| now.elapsed_ms.saturating_sub(due_ms)),
         attempts: attempts as u64,
         with_surplus: with_surplus as u64,
         formed: since(&node.group_work.formed),

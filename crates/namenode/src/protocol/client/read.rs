@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cairn_master::Submission;
 use cairn_namespace::ops::set_times::TouchAccessTime;
 use cairn_namespace::query::{self, ContentSummary, FileStatus, PathShown};
 use cairn_namespace::{Block, BlockState, Caller, InodeId};
@@ -78,9 +79,9 @@ fn touch(node: &NameNode, file: InodeId) {
         return;
     }
     let node_ns = std::sync::Arc::clone(&node.ns);
-    let entry = node.own_entry(TouchAccessTime { file });
+    let submission = Submission::own(TouchAccessTime { file });
     tokio::spawn(async move {
-        if let Err(error) = node_ns.submit(entry).await {
+        if let Err(error) = node_ns.submit(submission).await {
             tracing::debug!(%error, "access time not recorded");
         }
     });
