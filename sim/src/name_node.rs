@@ -364,7 +364,7 @@ impl NameNode {
         self.namespace_changed();
         self.ahead = self.store.clone();
         let reading = self.reading();
-        self.clock = Clock::begin(self.last_times, reading);
+        self.clock = Clock::begin(self.last_times, reading, false);
         self.groups = Groups::new(LIMITS, self.logged as u64, self.now_ms);
         self.backlog.clear();
         self.open = Group::default();

@@ -42,9 +42,9 @@ struct Told {
 }
 
 impl FileSystemClock {
-    /// One that goes on where the last entry of the log was.
-    pub(crate) fn begin(last: Times) -> FileSystemClock {
-        let clock = Clock::begin(last, reading());
+    /// One that goes on where the last entry of the log was, with one time for both where `is_one`.
+    pub(crate) fn begin(last: Times, is_one: bool) -> FileSystemClock {
+        let clock = Clock::begin(last, reading(), is_one);
         FileSystemClock(Mutex::new(Told { clock, has_jumped: false }))
     }
 
@@ -54,6 +54,11 @@ impl FileSystemClock {
         let times = told.clock.at(reading());
         told.tell();
         times
+    }
+
+    /// From now on there are two times.
+    pub(crate) fn part(&self) {
+        held(&self.0).clock.part();
     }
 
     /// How far the machine's clock is ahead of the file system's, in ms; less than 0 if it is behind. None if they agree,

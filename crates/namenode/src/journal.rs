@@ -66,6 +66,7 @@ use replay::replay;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake};
 use std::thread::{JoinHandle, Thread};
@@ -96,6 +97,8 @@ pub struct Namesystem {
     requests: Mutex<Option<mpsc::Sender<Input>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
     clock: Arc<FileSystemClock>,
+    /// The log is of the newest version.
+    is_finalized: AtomicBool,
     /// The thread that looks at the store, and what it ends without.
     checker: Mutex<Option<(mpsc::Sender<()>, JoinHandle<()>)>>,
     /// What stopped the writer; its thread has the other end.
@@ -137,6 +140,12 @@ impl Namesystem {
             None => replay(dir, &identity, &store, &recent)?,
         };
         let log = log.keeping(options.kept_log_len);
+        let is_finalized = AtomicBool::new(log.is_newest());
+        if !log.is_newest() {
+            tracing::warn!(
+                "the log stays in the format of an earlier version, which can be started again, until `cairn admin finalize`"
+            );
+        }
         let retries = Arc::new(Mutex::new(retries));
         let (sender, receiver) = mpsc::channel();
         let ends = (sender.clone(), receiver);
@@ -186,6 +195,7 @@ impl Namesystem {
             requests: Mutex::new(Some(sender)),
             writer: Mutex::new(Some(thread)),
             clock,
+            is_finalized,
             checker: Mutex::new(checker.map(|thread| (is_open, thread))),
             failure,
         }))
@@ -247,6 +257,21 @@ impl Namesystem {
     /// Writes all that is in the log to the store, and closes the segment that had it.
     pub async fn checkpoint(&self) -> Result<u64, SubmitError> {
         self.work(Work::Checkpoint).await
+    }
+
+    /// Whether the log is of the newest version. One that an earlier build has begun is not until [`Namesystem::finalize`].
+    pub fn is_finalized(&self) -> bool {
+        self.is_finalized.load(Ordering::Acquire)
+    }
+
+    /// Has the log go on in the newest version, which earlier builds do not read.
+    pub async fn finalize(&self) -> Result<(), SubmitError> {
+        if !self.is_finalized() {
+            let sequence = self.work(Work::Finalize).await?;
+            self.is_finalized.store(true, Ordering::Release);
+            tracing::info!(sequence, "the log goes on in the format of this version");
+        }
+        Ok(())
     }
 
     /// Has something done between two entries, which others wait for.

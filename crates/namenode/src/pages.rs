@@ -134,7 +134,7 @@ fn name_node_info(node: &NameNode, view: &View) -> Value {
         "PercentBlockPoolUsed": percent(usage.block_pool_used, usage.capacity),
         "Safemode": view.safe_mode.clone().map(|tip| format!("Safe mode is ON. {tip}"))
             .unwrap_or_default(),
-        "UpgradeFinalized": true,
+        "UpgradeFinalized": node.ns.is_finalized(),
         "CacheCapacity": view.stats.cache_capacity,
         "CacheUsed": view.stats.cache_used,
         "TotalBlocks": view.totals.blocks,

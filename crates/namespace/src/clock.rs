@@ -49,17 +49,28 @@ pub struct Clock {
     last: Reading,
     /// Wall time then.
     wall: Duration,
+    /// Wall time is elapsed time, too.
+    is_one: bool,
 }
 
 impl Clock {
-    /// One that goes on where the last entry was, if there was any.
-    pub fn begin(last: Times, now: Reading) -> Clock {
+    /// One that goes on where the last entry was, if there was any. Where `is_one`, both times are the same: the log has
+    /// room for one.
+    pub fn begin(last: Times, now: Reading, is_one: bool) -> Clock {
         let wall = now.wall.max(Duration::from_millis(last.wall_ms));
         let begun_ms = match last.elapsed_ms {
             0 => millis(wall),
             elapsed_ms => elapsed_ms,
         };
-        Clock { begun: now.monotonic, begun_ms, last: now, wall }
+        Clock { begun: now.monotonic, begun_ms, last: now, wall, is_one }
+    }
+
+    /// From now on there are two times.
+    pub fn part(&mut self) {
+        if self.is_one {
+            (self.begun, self.begun_ms, self.is_one) =
+                (self.last.monotonic, millis(self.wall), false);
+        }
     }
 
     /// The time when the clocks show this.
@@ -70,8 +81,10 @@ impl Clock {
             self.wall = now.wall.clamp(least, most);
             self.last = now;
         }
-        let elapsed = self.last.monotonic.saturating_sub(self.begun);
-        Times { wall_ms: millis(self.wall), elapsed_ms: self.begun_ms + millis(elapsed) }
+        let (wall_ms, elapsed) =
+            (millis(self.wall), self.last.monotonic.saturating_sub(self.begun));
+        let elapsed_ms = if self.is_one { wall_ms } else { self.begun_ms + millis(elapsed) };
+        Times { wall_ms, elapsed_ms }
     }
 
     /// How far the machine's clock is ahead of wall time, in ms; less than 0 if it is behind.
@@ -100,7 +113,7 @@ mod tests {
 
     #[test]
     fn both_run_with_a_clock_that_nobody_sets() {
-        let mut clock = Clock::begin(Times::default(), reading(7, BEGIN_MS));
+        let mut clock = Clock::begin(Times::default(), reading(7, BEGIN_MS), false);
         for ms in [0, 1, 1, 20, 3_000, 5 * DAY_MS] {
             let time = BEGIN_MS + ms;
             let want = Times { wall_ms: time, elapsed_ms: time };
@@ -111,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_day_ahead_and_back_moves_elapsed_time_not_at_all_and_wall_time_little() {
-        let mut clock = Clock::begin(Times::default(), reading(0, BEGIN_MS));
+        let mut clock = Clock::begin(Times::default(), reading(0, BEGIN_MS), false);
         let times = |ms, wall_ms| Times { wall_ms: BEGIN_MS + wall_ms, elapsed_ms: BEGIN_MS + ms };
         assert_eq!(clock.at(reading(1000, BEGIN_MS + 1000)), times(1000, 1000));
         assert_eq!(clock.at(reading(2000, BEGIN_MS + DAY_MS)), times(2000, 3000));
@@ -128,13 +141,26 @@ mod tests {
     #[test]
     fn a_restart_goes_on_where_the_last_entry_was() {
         let last = Times { wall_ms: BEGIN_MS, elapsed_ms: BEGIN_MS - DAY_MS };
-        let mut clock = Clock::begin(last, reading(5, BEGIN_MS + 10));
+        let mut clock = Clock::begin(last, reading(5, BEGIN_MS + 10), false);
         let want = Times { wall_ms: BEGIN_MS + 11, elapsed_ms: BEGIN_MS - DAY_MS + 1 };
         assert_eq!(clock.at(reading(6, BEGIN_MS + 11)), want);
-        let mut clock = Clock::begin(last, reading(5, BEGIN_MS - DAY_MS));
+        let mut clock = Clock::begin(last, reading(5, BEGIN_MS - DAY_MS), false);
         assert_eq!(clock.ahead_ms(), -(DAY_MS as i64));
         assert_eq!(clock.at(reading(6, BEGIN_MS - DAY_MS)).wall_ms, BEGIN_MS);
         assert_eq!(clock.at(reading(7, BEGIN_MS - DAY_MS)).wall_ms, BEGIN_MS + 1);
+    }
+
+    #[test]
+    fn elapsed_time_parts_from_wall_time_where_that_is() {
+        let mut clock = Clock::begin(Times::default(), reading(0, BEGIN_MS), true);
+        let wall = |ms| Times { wall_ms: BEGIN_MS + ms, elapsed_ms: BEGIN_MS + ms };
+        assert_eq!(clock.at(reading(1000, BEGIN_MS + DAY_MS)), wall(2000));
+        clock.part();
+        let want = Times { elapsed_ms: BEGIN_MS + 3000, ..wall(4000) };
+        assert_eq!(clock.at(reading(2000, BEGIN_MS + DAY_MS)), want);
+        clock.part();
+        let want = Times { elapsed_ms: BEGIN_MS + 4000, ..wall(6000) };
+        assert_eq!(clock.at(reading(3000, BEGIN_MS + DAY_MS)), want);
     }
 
     proptest! {
@@ -144,14 +170,14 @@ mod tests {
             steps in prop::collection::vec((0u64..3_000_000, 0u64..1 << 50, 0..20), 1..200),
         ) {
             let mut now = Duration::ZERO;
-            let mut clock = Clock::begin(Times::default(), reading(0, BEGIN_MS));
+            let mut clock = Clock::begin(Times::default(), reading(0, BEGIN_MS), false);
             let mut last = Times { wall_ms: BEGIN_MS, elapsed_ms: BEGIN_MS };
             for (passed_us, wall_us, restart) in steps {
                 let passed = Duration::from_micros(passed_us);
                 now += passed;
                 let shown = Reading { monotonic: now, wall: Duration::from_micros(wall_us * 4) };
                 if restart == 0 {
-                    clock = Clock::begin(last, shown);
+                    clock = Clock::begin(last, shown, false);
                 }
                 let times = clock.at(shown);
                 prop_assert_eq!(last.max(times), times);

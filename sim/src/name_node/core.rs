@@ -30,7 +30,7 @@ pub(crate) struct Core {
 impl Core {
     pub(crate) fn new(store: MemoryStore, cluster: Cluster, rng: Rng) -> Core {
         let reading = Reading { monotonic: Duration::ZERO, wall: Duration::from_millis(EPOCH_MS) };
-        let clock = Clock::begin(Times::default(), reading);
+        let clock = Clock::begin(Times::default(), reading, false);
         Core { now_ms: 0, skew_ms: 0, clock, store, cluster, rng }
     }
 

@@ -53,6 +53,8 @@ pub enum Work {
     Roll,
     /// A checkpoint; answers with the number of the last entry in it.
     Checkpoint,
+    /// A checkpoint, behind which the log is of the newest version; answers as a checkpoint.
+    Finalize,
     /// A checkpoint, and a copy of it to go back to; answers as a checkpoint.
     RollbackPoint {
         /// The folder of log and store.

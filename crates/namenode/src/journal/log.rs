@@ -128,7 +128,17 @@ fn list_segments(dir: &Path) -> Result<Vec<u64>, LogError> {
 impl Log {
     /// Begins a log whose first entry is `next`.
     pub fn create(dir: &Path, namespace_id: u32, next: u64) -> Result<Log, LogError> {
-        let (file, header) = create_segment(dir, namespace_id, next)?;
+        Log::create_of(segment::VERSION, dir, namespace_id, next)
+    }
+
+    /// The same of a certain version.
+    pub(super) fn create_of(
+        version: u32,
+        dir: &Path,
+        namespace_id: u32,
+        next: u64,
+    ) -> Result<Log, LogError> {
+        let (file, header) = create_segment(dir, namespace_id, next, version)?;
         let len = header.len() as u64;
         Ok(Log {
             dir: dir.to_owned(),
@@ -155,13 +165,13 @@ impl Log {
         applied: u64,
         replay: Replay<'_, E>,
     ) -> Result<Log, E> {
-        let Walked { segments, last_first, next, end } =
+        let Walked { segments, last_first, next, end, version } =
             walk(dir, namespace_id, applied, &mut |sequence, entry| {
                 if sequence > applied { replay(sequence, entry) } else { Ok(()) }
             })?;
         if next <= applied {
             // The store outlived the end of the log; it has everything that the segments had.
-            let log = Log::create(dir, namespace_id, applied + 1)?;
+            let log = Log::create_of(version, dir, namespace_id, applied + 1)?;
             for first in segments {
                 remove_segment(dir, first)?;
             }
@@ -171,7 +181,8 @@ impl Log {
         let (header, end) = match end {
             Some(end) => end,
             None => {
-                let header = Header::new(namespace_id, last_first).map_err(LogError::Random)?;
+                let header = Header::new(namespace_id, last_first, version);
+                let header = header.map_err(LogError::Random)?;
                 (header, header.len() as u64)
             }
         };
@@ -179,8 +190,8 @@ impl Log {
         let (dir, len) = (dir.to_owned(), end);
         let (keep_len, room_end, synced) = (0, len, true);
         let mut log = Log { dir, segments, keep_len, file, header, len, room_end, next, synced };
-        if !header.is_current() {
-            log.begin_segment()?;
+        if !header.is_gone_on_with() {
+            log.begin_segment(header.next_version())?;
         }
         Ok(log)
     }
@@ -236,13 +247,24 @@ impl Log {
         if self.segments.last() == Some(&self.next) {
             return Ok(());
         }
-        self.begin_segment()
+        self.begin_segment(self.header.next_version())
+    }
+
+    /// Whether it is of the newest version.
+    pub fn is_newest(&self) -> bool {
+        self.header.is_newest()
+    }
+
+    /// Goes on in the newest version.
+    pub fn finalize(&mut self) -> Result<(), LogError> {
+        if self.is_newest() { Ok(()) } else { self.begin_segment(segment::VERSION) }
     }
 
     /// Goes on in a new segment, which takes the place of the open one if that is empty.
-    fn begin_segment(&mut self) -> Result<(), LogError> {
+    fn begin_segment(&mut self, version: u32) -> Result<(), LogError> {
         self.end_segment().map_err(io_error(&self.dir))?;
-        (self.file, self.header) = create_segment(&self.dir, self.header.namespace_id, self.next)?;
+        let namespace_id = self.header.namespace_id;
+        (self.file, self.header) = create_segment(&self.dir, namespace_id, self.next, version)?;
         self.len = self.header.len() as u64;
         self.room_end = self.len;
         if self.segments.last() != Some(&self.next) {
@@ -286,6 +308,8 @@ struct Walked {
     next: u64,
     /// Of the last segment the header and where its entries end; none if its header is torn.
     end: Option<(Header, u64)>,
+    /// What is appended is of this version.
+    version: u32,
 }
 
 /// Hands to `visit` the entries of the segments that a start reads with a store that has those up to `applied`. Changes
@@ -308,7 +332,7 @@ fn walk<E: From<LogError>>(
     let Some(start) = begun.checked_sub(1) else {
         return Err(gap(dir, applied + 1, segments[0]));
     };
-    let (mut next, mut end) = (segments[start], None);
+    let (mut next, mut end, mut version) = (segments[start], None, segment::VERSION);
     for &first in &segments[start..] {
         let path = segment_path(dir, first);
         if first != next {
@@ -324,8 +348,11 @@ fn walk<E: From<LogError>>(
             next = frame.last() + 1;
             Ok(())
         })?;
+        if let Some((header, _)) = &end {
+            version = header.next_version();
+        }
     }
-    Ok(Walked { segments, last_first, next, end })
+    Ok(Walked { segments, last_first, next, end, version })
 }
 
 /// Hands to `visit` what a start would read. Changes nothing.
@@ -382,8 +409,13 @@ pub(super) fn remove_all_segments(dir: &Path) -> Result<(), LogError> {
     list_segments(dir)?.into_iter().try_for_each(|first| remove_segment(dir, first))
 }
 
-fn create_segment(dir: &Path, namespace_id: u32, first: u64) -> Result<(File, Header), LogError> {
-    let header = Header::new(namespace_id, first).map_err(LogError::Random)?;
+fn create_segment(
+    dir: &Path,
+    namespace_id: u32,
+    first: u64,
+    version: u32,
+) -> Result<(File, Header), LogError> {
+    let header = Header::new(namespace_id, first, version).map_err(LogError::Random)?;
     let path = segment_path(dir, first);
     let create = || {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;

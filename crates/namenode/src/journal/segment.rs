@@ -14,8 +14,8 @@ const MAGIC: &[u8; 8] = b"CAIRNLOG";
 const FIRST_VERSION: u32 = 1;
 /// With it; entries are commands alone. Written by earlier builds.
 const SALTED_VERSION: u32 = 2;
-/// Entries have what they have done. Written by earlier builds.
-const DONE_VERSION: u32 = 3;
+/// Entries have what they have done. A log of an earlier build stays at it until it is finalized.
+pub const DONE_VERSION: u32 = 3;
 /// They have two times.
 pub const VERSION: u32 = 4;
 
@@ -36,8 +36,13 @@ pub struct Header {
 
 impl Header {
     /// Of a new segment, with a salt that nobody knows.
-    pub fn new(namespace_id: u32, first: u64) -> Result<Header, getrandom::Error> {
-        Ok(Header { version: VERSION, namespace_id, first, salt: Some(getrandom::u32()?) })
+    pub fn new(namespace_id: u32, first: u64, version: u32) -> Result<Header, getrandom::Error> {
+        Ok(Header { version, namespace_id, first, salt: Some(getrandom::u32()?) })
+    }
+
+    /// The version of the segment that follows one like this.
+    pub fn next_version(&self) -> u32 {
+        if self.is_gone_on_with() { self.version } else { VERSION }
     }
 
     /// What the CRCs of frames begin with.
@@ -51,7 +56,12 @@ impl Header {
     }
 
     /// Whether entries of this build may be added.
-    pub fn is_current(&self) -> bool {
+    pub fn is_gone_on_with(&self) -> bool {
+        self.version >= DONE_VERSION
+    }
+
+    /// Whether there is no newer version.
+    pub fn is_newest(&self) -> bool {
         self.version == VERSION
     }
 
@@ -100,7 +110,7 @@ mod tests {
 
     #[test]
     fn headers_of_all_versions_come_back_and_damage_is_noticed() {
-        let new = Header::new(7, 9).unwrap();
+        let new = Header::new(7, 9, VERSION).unwrap();
         let salted = Header { version: SALTED_VERSION, ..new };
         let done = Header { version: DONE_VERSION, ..new };
         for header in [new, done, salted, Header { version: FIRST_VERSION, salt: None, ..new }] {
@@ -115,15 +125,19 @@ mod tests {
                 assert_eq!(Header::parse(&bytes[..len]), None, "{len} bytes");
             }
         }
-        assert_ne!(Header::new(7, 9).unwrap().salt(), Header::new(7, 9).unwrap().salt());
+        assert_ne!(
+            Header::new(7, 9, VERSION).unwrap().salt(),
+            Header::new(7, 9, VERSION).unwrap().salt()
+        );
     }
 
     #[test]
     fn one_of_a_newer_version_is_told_from_a_damaged_one() {
-        let newer = Header { version: VERSION + 4, ..Header::new(7, 9).unwrap() }.to_bytes();
+        let newer =
+            Header { version: VERSION + 4, ..Header::new(7, 9, VERSION).unwrap() }.to_bytes();
         assert_eq!((Header::parse(&newer), Header::newer(&newer)), (None, Some(VERSION + 4)));
         assert_eq!(Header::newer(&newer[..LEN_MAX - 1]), None);
-        assert_eq!(Header::newer(&Header::new(7, 9).unwrap().to_bytes()), None);
+        assert_eq!(Header::newer(&Header::new(7, 9, VERSION).unwrap().to_bytes()), None);
     }
 
     #[test]

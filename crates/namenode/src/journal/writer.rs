@@ -141,6 +141,7 @@ impl Writer {
     ) -> Writer {
         let Position { sequence: applied, chain, times } = store.position();
         let number = store.group() + 1;
+        let clock = Arc::new(FileSystemClock::begin(times, !log.is_newest()));
         Writer {
             batch: store.begin(number),
             inputs,
@@ -164,7 +165,7 @@ impl Writer {
             number,
             frame: FrameBuilder::new(applied + 1),
             chain: chain.unwrap_or_default(),
-            clock: Arc::new(FileSystemClock::begin(times)),
+            clock,
             times,
             watched: None,
             effects: Vec::new(),
@@ -399,6 +400,10 @@ impl Writer {
         log.roll()?;
         log.truncate_front(self.groups.last_checkpointed())?;
         drop(log);
+        if let Work::Finalize = work {
+            self.finisher.log().finalize()?;
+            self.clock.part();
+        }
         if let Work::RollbackPoint { dir, start_ms, reserved_len } = work {
             let point = RollbackPoint { start_ms, sequence: self.groups.last_applied() };
             if let Err(error) = rollback::make(&dir, point, reserved_len) {

@@ -18,8 +18,8 @@ const APPLIED: &[u8] = b"applied";
 /// Value: the same number, and behind it the checksum of all changes, 4 bytes, big endian. It counts if the number is
 /// that of [`APPLIED`]: builds that know none leave it as it was.
 const CHAIN: &[u8] = b"chain";
-/// Value: wall and elapsed time of the last entry, the later of each if one went back, 8 bytes each, big endian. Builds
-/// that know none leave it as it was.
+/// Value: the same number, and behind it wall and elapsed time of the last entry, the latest of each, 8 bytes each, big
+/// endian. It counts as [`CHAIN`] does.
 const TIMES: &[u8] = b"times";
 
 /// How far in the log a state of the store is.
@@ -114,7 +114,7 @@ pub(super) fn write_file(
             None => drop(journal.remove(CHAIN).map_err(backend)?),
         }
         let times = [times.wall_ms.to_be_bytes(), times.elapsed_ms.to_be_bytes()].concat();
-        journal.insert(TIMES, &times[..]).map_err(backend)?;
+        journal.insert(TIMES, &[&sequence[..], &times].concat()[..]).map_err(backend)?;
     }
     drop(journal);
     txn.commit().map_err(backend)
@@ -141,7 +141,7 @@ pub(super) fn applied_in(database: &Database) -> Result<Position, StoreError> {
         Some(u32::from_be_bytes(chain))
     });
     let times = table.get(TIMES).map_err(backend)?.and_then(|times| {
-        let (wall_ms, elapsed_ms) = times.value().split_first_chunk()?;
+        let (wall_ms, elapsed_ms) = times.value().strip_prefix(value)?.split_first_chunk()?;
         let elapsed_ms = u64::from_be_bytes(elapsed_ms.try_into().ok()?);
         Some(Times { wall_ms: u64::from_be_bytes(*wall_ms), elapsed_ms })
     });

@@ -5,8 +5,10 @@ use crate::journal::{
     options, segments,
 };
 use cairn_codec::crc::crc32c;
+use cairn_master::Submission;
 use cairn_namenode::journal::offline::check_folder;
 use cairn_namenode::journal::{LogError, Namesystem, NamesystemOptions, OpenError};
+use cairn_namespace::Entry;
 use cairn_namespace::ops::xattr::{SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::store::conformance::dump;
 use std::fs;
@@ -33,6 +35,29 @@ fn command(entry: &[u8]) -> &[u8] {
     &rest[at..at + len]
 }
 
+/// The entries of a frame.
+fn entries(frame: &[u8]) -> Vec<Vec<u8>> {
+    let (head, payload) = frame.split_at(FRAME_HEADER_LEN);
+    let whole = match head[24] & 2 {
+        0 => payload.to_vec(),
+        _ => lz4_flex::block::decompress_size_prepended(payload).unwrap(),
+    };
+    let (mut rest, mut found) = (&whole[..], Vec::new());
+    while let Some((len, entries)) = rest.split_first_chunk() {
+        let (entry, others) = entries.split_at(u32::from_le_bytes(*len) as usize);
+        found.push(entry.to_vec());
+        rest = others;
+    }
+    found
+}
+
+/// Says that a segment is of another version.
+fn set_version(segment: &mut [u8], version: u32) {
+    segment[8..12].copy_from_slice(&version.to_le_bytes());
+    let crc = crc32c(0, &segment[..28]).to_le_bytes();
+    segment[28..32].copy_from_slice(&crc);
+}
+
 /// A segment as builds wrote it that had commands only; the first of these had no salt.
 fn of_version(version: u32, segment: &[u8]) -> Vec<u8> {
     let has_salt = version > 1;
@@ -41,19 +66,11 @@ fn of_version(version: u32, segment: &[u8]) -> Vec<u8> {
     old[8..12].copy_from_slice(&version.to_le_bytes());
     old.extend_from_slice(&crc32c(0, &old).to_le_bytes());
     for range in frames(segment) {
-        let (head, payload) = segment[range].split_at(FRAME_HEADER_LEN);
-        let whole = match head[24] & 2 {
-            0 => payload.to_vec(),
-            _ => lz4_flex::block::decompress_size_prepended(payload).unwrap(),
-        };
-        let mut rest = &whole[..];
-        let (mut head, mut payload) = (head.to_vec(), Vec::new());
-        while let Some((len, entries)) = rest.split_first_chunk() {
-            let (entry, others) = entries.split_at(u32::from_le_bytes(*len) as usize);
-            let command = command(entry);
+        let (mut head, mut payload) = (segment[range.start..][..FRAME_HEADER_LEN].to_vec(), vec![]);
+        for entry in entries(&segment[range]) {
+            let command = command(&entry);
             payload.extend_from_slice(&(command.len() as u32).to_le_bytes());
             payload.extend_from_slice(command);
-            rest = others;
         }
         head[24] &= 1;
         head[8..12].copy_from_slice(&(payload.len() as u32).to_le_bytes());
@@ -188,6 +205,48 @@ fn a_log_of_an_earlier_build_is_read_and_gone_on_with() {
     assert!(matches!(error, OpenError::Log(LogError::Damaged { .. })), "{error}");
 }
 
+/// The build that has begun it can be started again until then.
+#[test]
+fn a_log_of_version_3_stays_at_it_until_it_is_finalized() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    (0..3).for_each(|number| drop(namesystem.submit_blocking(mkdir(number)).unwrap()));
+    assert!(namesystem.is_finalized(), "a new one has nothing to go back to");
+    let image = copy(dir.path());
+    change_segment(image.path(), |bytes| set_version(bytes, 3));
+    let submit = |to: &Namesystem, number| {
+        let Entry { command, .. } = mkdir(number);
+        to.submit_blocking(Submission::own(command)).unwrap();
+    };
+    let versions = |dir: &Path| -> Vec<u8> {
+        segments(dir).iter().map(|segment| fs::read(segment).unwrap()[8]).collect()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for number in 3..6 {
+        let again = open(image.path());
+        assert!(!again.is_finalized());
+        let now = again.clock().now();
+        assert_eq!(now.wall_ms, now.elapsed_ms);
+        runtime.block_on(again.roll_log()).unwrap();
+        submit(&again, number);
+        assert!(versions(image.path()).iter().all(|version| *version == 3));
+        let last = fs::read(segments(image.path()).pop().unwrap()).unwrap();
+        for entry in frames(&last).into_iter().flat_map(|frame| entries(&last[frame])) {
+            assert_eq!((entry[0], command(&entry)[0]), (2, 1), "as that build writes it");
+        }
+    }
+    let again = open(image.path());
+    runtime.block_on(again.finalize()).unwrap();
+    assert!(again.is_finalized());
+    submit(&again, 6);
+    let killed = copy(image.path());
+    assert_eq!(versions(killed.path()).pop(), Some(4));
+    assert_eq!(check_folder(killed.path(), 1 << 20).unwrap().problems, [""; 0]);
+    let later = open(killed.path());
+    assert!(later.is_finalized());
+    assert_eq!(names(&later), numbered(7));
+}
+
 /// An empty segment of an earlier build is not mistaken for one of this build.
 #[test]
 fn an_empty_log_of_an_earlier_build_is_gone_on_with() {
@@ -213,15 +272,10 @@ fn a_log_of_a_newer_build_is_refused_and_stays_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let namesystem = open(dir.path());
     namesystem.submit_blocking(mkdir(0)).unwrap();
-    let newer = |bytes: &mut Vec<u8>| {
-        bytes[8..12].copy_from_slice(&5u32.to_le_bytes());
-        let crc = crc32c(0, &bytes[..28]).to_le_bytes();
-        bytes[28..32].copy_from_slice(&crc);
-    };
     for is_empty in [false, true] {
         let image = copy(dir.path());
         change_segment(image.path(), |bytes| {
-            newer(bytes);
+            set_version(bytes, 5);
             if is_empty {
                 bytes.truncate(SEGMENT_HEADER_LEN);
             }

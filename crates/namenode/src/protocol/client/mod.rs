@@ -147,7 +147,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "setDatanodeState" => admin::set_datanode_state(node, call).await,
         "acceptRestored" => upgrade::accept_restored(node, call).await,
         "finalizeUpgrade" => upgrade::finalize_upgrade(node, call).await,
-        "upgradeStatus" => upgrade::upgrade_status(call).await,
+        "upgradeStatus" => upgrade::upgrade_status(node, call).await,
         "rollingUpgrade" => upgrade::rolling_upgrade(node, call).await,
         "restoreFailedStorage" => upgrade::restore_failed_storage(node, call).await,
         "rollEdits" => upgrade::roll_edits(node, call).await,

@@ -15,22 +15,30 @@ use crate::refusal::{Answer, Refusal, answer};
 /// What needs safe mode says without it.
 const NO_SAFE_MODE: &str = "Safe mode should be turned ON in order to create namespace image.";
 
-/// Nothing to finalize: what a new version writes, it writes beside what the old one reads; for a rolling upgrade
-/// there is [`rolling_upgrade`].
+/// From then on the log is in the format of this version, and an earlier one does not start any more. A rolling upgrade is
+/// finalized by [`rolling_upgrade`], which does the same.
 ///
 /// Source: Hadoop 3.5.0 `FSNamesystem#finalizeUpgrade`.
 pub async fn finalize_upgrade(node: &NameNode, call: &Call) -> Answer {
     let _: pb::FinalizeUpgradeRequestProto = call.decode()?;
     node.check_superuser(call).await?;
+    // Where there is nothing to finalize it is done, as in Hadoop.
+    if !node.ns.is_finalized() {
+        if node.ns.rollback_point().is_some() {
+            return Err(Refusal::io("A rolling upgrade is in progress: finalize that"));
+        }
+        node.check_safe_mode(|| "Failed to finalize the upgrade".to_string())?;
+        node.ns.finalize().await?;
+    }
     answer(&pb::FinalizeUpgradeResponseProto {})
 }
 
 /// Anybody may ask.
 ///
 /// Source: Hadoop 3.5.0 `FSNamesystem#isUpgradeFinalized`.
-pub async fn upgrade_status(call: &Call) -> Answer {
+pub async fn upgrade_status(node: &NameNode, call: &Call) -> Answer {
     let _: pb::UpgradeStatusRequestProto = call.decode()?;
-    answer(&pb::UpgradeStatusResponseProto { upgrade_finalized: true })
+    answer(&pb::UpgradeStatusResponseProto { upgrade_finalized: node.ns.is_finalized() })
 }
 
 /// Whether the namespace is one that was restored from a backup; accepting that has replicas deleted again that it does
@@ -107,6 +115,7 @@ async fn finalize(
     point: &RollbackPoint,
 ) -> Result<pb::RollingUpgradeInfoProto, Refusal> {
     node.check_safe_mode(|| "Failed to finalize rolling upgrade".to_string())?;
+    node.ns.finalize().await?;
     let ns = node.ns.clone();
     let removed = tokio::task::spawn_blocking(move || ns.remove_rollback_point()).await;
     let removed = removed.map_err(|_| Refusal::io("finalizing was interrupted"))?;
