@@ -22,10 +22,21 @@ impl Cluster {
 
     /// One of so many DataNodes, with these words besides, whose log goes there.
     pub fn of(datanodes: usize, words: &[&str], log: Stdio) -> Cluster {
+        Cluster::with(datanodes, words, log, &[])
+    }
+
+    /// The same with something in its environment.
+    pub fn with(
+        datanodes: usize,
+        words: &[&str],
+        log: Stdio,
+        environment: &[(&str, &Path)],
+    ) -> Cluster {
         let dir = tempfile::tempdir().unwrap();
         let mut process = cairn()
             .args(["cluster", "--datanodes", &datanodes.to_string(), "--racks", "1"])
             .args(words)
+            .envs(environment.iter().copied())
             .arg("--data")
             .arg(dir.path().join("cluster"))
             .stdin(Stdio::piped())

@@ -2,6 +2,7 @@
 
 mod admin;
 mod backup;
+mod clock;
 mod cluster;
 mod descriptors;
 mod fs;
