@@ -194,10 +194,12 @@ impl NameNode {
             let access = tokio::task::spawn_blocking(read).await;
             let access =
                 access.map_err(|_| StartError::Interrupted)?.map_err(StartError::Policy)?;
-            let rpc = bind_rpc(config.rpc_addr, &config).await?;
-            let plain_rpc = match config.plain_rpc_addr {
-                Some(addr) => Some(bind_rpc(addr, &config).await?),
-                None => None,
+            let (rpc, plain_rpc) = match config.plain_rpc_addr {
+                None => (bind_rpc(config.rpc_addr, &config, 4).await?, None),
+                Some(addr) => {
+                    let rpc = bind_rpc(config.rpc_addr, &config, 3).await?;
+                    (rpc, Some(bind_rpc(addr, &config, 1).await?))
+                }
             };
             let http = match config.http_addr {
                 Some(addr) => {
@@ -215,6 +217,7 @@ impl NameNode {
             rpc_metrics.set_slow_threshold(config.slow_call_threshold);
             rpc_metrics.log_slow_calls(config.logs_slow_calls);
             let rpc = rpc.counting_in(Arc::clone(&rpc_metrics));
+            let plain_rpc = plain_rpc.map(|rpc| rpc.counting_in(Arc::clone(&rpc_metrics)));
             let groups = Groups::new(&config.groups);
             let keeper =
                 Arc::new(Keeper::new(Cluster::new(parts::cluster_config(&config)), ns.clock()));
@@ -296,8 +299,13 @@ impl NameNode {
     }
 }
 
-async fn bind_rpc(addr: SocketAddr, config: &NameNodeConfig) -> Result<RpcServer, StartError> {
-    let bound = RpcServer::bind(addr, parts::rpc_options(config)).await;
+/// A server that may take so many quarters of what all connections may.
+async fn bind_rpc(
+    addr: SocketAddr,
+    config: &NameNodeConfig,
+    quarters: u32,
+) -> Result<RpcServer, StartError> {
+    let bound = RpcServer::bind(addr, parts::rpc_options(config, quarters)).await;
     bound.map_err(|source| StartError::Bind { addr, purpose: "RPC", source })
 }
 

@@ -55,7 +55,7 @@ impl RpcServer {
         Ok(RpcServer { listener, local_addr, options, metrics })
     }
 
-    /// Counts its calls there; without this by no method, and nobody sees them.
+    /// Counts its calls there, where other servers may count theirs; without this by no method, and nobody sees them.
     pub fn counting_in(self, metrics: Arc<RpcMetrics>) -> RpcServer {
         RpcServer { metrics, ..self }
     }
@@ -74,9 +74,11 @@ impl RpcServer {
         let memory = RequestMemory::new(options.max_request_memory);
         let shared = Arc::new(Shared { service, options, metrics, memory, stopped });
         let mut connections = JoinSet::new();
+        let mut counted = 0;
         tokio::pin!(shutdown);
         loop {
-            shared.metrics.set_open_connections(connections.len());
+            shared.metrics.change_open_connections(counted, connections.len());
+            counted = connections.len();
             tokio::select! {
                 () = &mut shutdown => break,
                 accepted = self.listener.accept() => match accepted {
@@ -93,6 +95,7 @@ impl RpcServer {
             }
         }
         drop(self.listener);
+        shared.metrics.change_open_connections(counted, 0);
         stop.send_replace(State::Draining);
         let drained = async { while connections.join_next().await.is_some() {} };
         if timeout(shared.options.shutdown_timeout, drained).await.is_err() {

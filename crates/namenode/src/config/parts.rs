@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cairn_namespace::Settings;
+use cairn_net::descriptors;
 use cairn_net::rpc_server::RpcServerOptions;
 use cairn_redundancy::Config;
 
@@ -92,10 +93,13 @@ pub(crate) fn cluster_config(config: &NameNodeConfig) -> Config {
     }
 }
 
-pub(crate) fn rpc_options(config: &NameNodeConfig) -> RpcServerOptions {
+/// Where RPC has two addresses, what bounds all connections together is split: `quarters` of it go to this one.
+pub(crate) fn rpc_options(config: &NameNodeConfig, quarters: u32) -> RpcServerOptions {
+    let max_connections = descriptors::limit() / 16 * 3 * quarters as usize;
     RpcServerOptions {
         max_frame_len: u32::try_from(config.rpc_max_request_len).unwrap_or(u32::MAX),
-        max_request_memory: config.request_memory,
+        max_request_memory: config.request_memory / 4 * u64::from(quarters),
+        max_connections: max_connections.min(RpcServerOptions::default().max_connections),
         idle_timeout: config.rpc_idle_timeout,
         ..RpcServerOptions::default()
     }

@@ -359,8 +359,9 @@ impl RpcMetrics {
         shard.add(&shard.sent, len);
     }
 
-    pub(super) fn set_open_connections(&self, count: usize) {
-        self.open_connections.store(count, Relaxed);
+    /// A server that had `before` open connections has so many now; others may count here as well.
+    pub(super) fn change_open_connections(&self, before: usize, now: usize) {
+        self.open_connections.fetch_add(now.wrapping_sub(before), Relaxed);
     }
 
     pub(super) fn note_dropped_connection(&self) {

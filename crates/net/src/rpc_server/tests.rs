@@ -94,11 +94,14 @@ struct Server {
 }
 
 async fn start(options: RpcServerOptions) -> Server {
+    start_counting(options, Arc::new(RpcMetrics::new([(PROTOCOL, METHODS)], &[]))).await
+}
+
+async fn start_counting(options: RpcServerOptions, metrics: Arc<RpcMetrics>) -> Server {
     let addr = SocketAddr::from(([127, 0, 0, 1], 0));
     let server = RpcServer::bind(addr, options).await.expect("a free port");
     let addr = server.local_addr();
     let service = Arc::new(Echo::default());
-    let metrics = Arc::new(RpcMetrics::new([(PROTOCOL, METHODS)], &[]));
     let server = server.counting_in(metrics.clone());
     let (stop, stopped) = oneshot::channel();
     let served = service.clone();

@@ -24,8 +24,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         }
         _ => call,
     };
-    let told = super::handle(node, call).await?;
-    with_locator(node, call, false, |locator| view(locator, &call.method, told))
+    view(node, call, super::handle(node, call).await?)
 }
 
 /// The call that makes a file which is not striped, whatever its directory asks for.
@@ -56,12 +55,16 @@ async fn create(node: &NameNode, call: &Call) -> Result<Call, Refusal> {
 }
 
 /// An answer as who knows no erasure coding understands it.
-fn view(locator: &Locator<'_>, method: &str, told: Vec<u8>) -> Answer {
+fn view(node: &NameNode, call: &Call, told: Vec<u8>) -> Answer {
+    let blocks = |file: &mut pb::LocatedBlocksProto| plain_blocks(node, call, file);
     let statuses = |statuses: &mut [pb::HdfsFileStatusProto]| {
-        statuses.iter_mut().for_each(|status| plain_status(locator, status));
+        for status in statuses {
+            plain_status(status);
+            status.locations.iter_mut().for_each(blocks);
+        }
     };
     let status = |status: &mut Option<pb::HdfsFileStatusProto>| statuses(status.as_mut_slice());
-    match method {
+    match call.method.as_str() {
         "getFileInfo" => turned(&told, |it: &mut pb::GetFileInfoResponseProto| status(&mut it.fs)),
         "getFileLinkInfo" => {
             turned(&told, |it: &mut pb::GetFileLinkInfoResponseProto| status(&mut it.fs))
@@ -78,7 +81,7 @@ fn view(locator: &Locator<'_>, method: &str, told: Vec<u8>) -> Answer {
             it.listings.iter_mut().for_each(|page| statuses(&mut page.partial_listing));
         }),
         "getBlockLocations" => turned(&told, |it: &mut pb::GetBlockLocationsResponseProto| {
-            it.locations.iter_mut().for_each(|blocks| plain_blocks(locator, blocks));
+            it.locations.iter_mut().for_each(blocks);
         }),
         _ => Ok(told),
     }
@@ -91,17 +94,16 @@ fn turned<M: Message + Default>(told: &[u8], turn: impl FnOnce(&mut M)) -> Answe
 }
 
 /// Of a directory the policy is told: it is what files made by others get.
-fn plain_status(locator: &Locator<'_>, status: &mut pb::HdfsFileStatusProto) {
+fn plain_status(status: &mut pb::HdfsFileStatusProto) {
     if status.file_type == pb::HdfsFileStatusProtoFileType::IsFile as i32 {
         status.ec_policy = None;
         let has_ec = pb::HdfsFileStatusProtoFlags::HasEc as u32;
         status.flags = status.flags.map(|flags| flags & !has_ec);
     }
-    status.locations.iter_mut().for_each(|blocks| plain_blocks(locator, blocks));
 }
 
 /// A group that is still being written is not told: readers see what is before it.
-fn plain_blocks(locator: &Locator<'_>, file: &mut pb::LocatedBlocksProto) {
+fn plain_blocks(node: &NameNode, call: &Call, file: &mut pb::LocatedBlocksProto) {
     if file.ec_policy.take().is_none() {
         return;
     }
@@ -111,13 +113,17 @@ fn plain_blocks(locator: &Locator<'_>, file: &mut pb::LocatedBlocksProto) {
         file.blocks.retain(|block| block.b.block_id != open.b.block_id);
         file.is_last_block_complete = true;
     }
-    file.blocks.iter_mut().chain(&mut file.last_block).for_each(|block| {
-        let group = BlockId(block.b.block_id as i64);
-        if let Some(view) = group.plain_view() {
-            let gs = GenerationStamp(block.b.generation_stamp);
-            let extended = locator.extended(view, gs, block.b.num_bytes());
-            let places = locator.viewers(group, block.corrupt);
-            *block = locator.located(extended, block.offset, &places, false);
-        }
+    with_locator(node, call, false, |locator| {
+        file.blocks.iter_mut().chain(&mut file.last_block).for_each(|block| plain(locator, block));
     });
+}
+
+fn plain(locator: &Locator<'_>, block: &mut pb::LocatedBlockProto) {
+    let group = BlockId(block.b.block_id as i64);
+    if let Some(view) = group.plain_view() {
+        let gs = GenerationStamp(block.b.generation_stamp);
+        let extended = locator.extended(view, gs, block.b.num_bytes());
+        let places = locator.viewers(group, block.corrupt);
+        *block = locator.located(extended, block.offset, &places, false);
+    }
 }

@@ -112,14 +112,37 @@ async fn connections_are_counted_by_what_becomes_of_them() {
     assert_eq!(Raw::connect(&server).await.rest().await, b"");
     assert_eq!(metrics.dropped_connections(), 1);
     drop(raw);
-    let ended = async {
-        while metrics.open_connections() > 0 {
-            sleep(Duration::from_millis(1)).await;
-        }
-    };
-    timeout(Duration::from_secs(10), ended).await.expect("the end of the connection");
+    are_open(metrics, 0).await;
     let mut raw = Raw::connect(&server).await;
     raw.send(&hello("bob", Some("nobody"))).await;
     raw.rest().await;
     assert_eq!((metrics.authorized(), metrics.unauthorized()), (1, 1));
+}
+
+#[tokio::test]
+async fn servers_that_count_in_one_place_count_together() {
+    let first = start(RpcServerOptions::default()).await;
+    let second = start_counting(RpcServerOptions::default(), first.metrics.clone()).await;
+    let mut clients = Vec::new();
+    for server in [&first, &second, &second] {
+        let mut raw = Raw::hello(server).await;
+        raw.send(&call(1, "echo", "/")).await;
+        raw.answer().await;
+        clients.push(raw);
+    }
+    are_open(&first.metrics, 3).await;
+    assert_eq!(counted(&first.metrics, "echo"), (3, 0));
+    clients.pop();
+    are_open(&first.metrics, 2).await;
+    second.stop.send(()).expect("it serves");
+    are_open(&first.metrics, 1).await;
+}
+
+async fn are_open(metrics: &RpcMetrics, count: usize) {
+    let so_many = async {
+        while metrics.open_connections() != count {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), so_many).await.expect("so many open connections");
 }
