@@ -154,6 +154,16 @@ class Run:
                 assert any(f"{length}" in line and line.endswith(f"{at}") for line in done.stdout.decode().splitlines()), done.stdout
         self.check(f"{client.name} lists a striped directory", listed)
 
+    def summed(self):
+        def is_equal():
+            for at in range(1, len(LENS)):
+                sums = [subprocess.run([self.cluster.cairn, "fs", "--fs", fs, "-D", "dfs.checksum.combine.mode=COMPOSITE_CRC",
+                                        "checksum", f"/striped/{at}"], capture_output=True, text=True)
+                        for fs in [self.ordinary, self.plain]]
+                assert all(done.returncode == 0 for done in sums), sums
+                assert "COMPOSITE" in sums[0].stdout and sums[0].stdout == sums[1].stdout, sums
+        self.check("composite checksums are equal by both addresses", is_equal)
+
     def refused(self, client, number):
         def is_refused():
             path = f"/striped/refused-{number}"
@@ -173,6 +183,7 @@ class Run:
             self.lists(client)
             self.reads(client, "")
             self.writes(client, number)
+        self.summed()
         java = clients[0]
         def appended():
             more = bytes_of(70_000, "more")
