@@ -1,4 +1,5 @@
-//! The delegation tokens that a NameNode has issued: which are good, and the keys that prove them.
+//! The delegation tokens that a NameNode has issued: which are good, and the keys that prove them. They end by the wall
+//! time of the file system, by which they are issued.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,6 @@ use cairn_security::token::{DelegationTokenId, password};
 use cairn_wire::exception::class;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::clock::wall_ms;
 use crate::node::NameNode;
 use crate::refusal::Refusal;
 use crate::security::SecurityConfig;
@@ -66,7 +66,7 @@ impl NameNode {
             let text = format!("Token for real user: {}, can't be found in cache", id.real_user);
             Refusal::new(class::INVALID_TOKEN, text)
         })?;
-        if token.renew_by_ms < wall_ms() {
+        if token.renew_by_ms < self.now().wall_ms {
             let text = format!("Token {} has expired", id.real_user);
             return Err(Refusal::new(class::INVALID_TOKEN, text));
         }
@@ -78,7 +78,8 @@ impl NameNode {
         let newest = self.ns.read(|store| token::keys(store))?.pop();
         let life = millis(security.token_life);
         // A key is for as long as tokens are issued by it, and then for as long as these last.
-        let is_due = newest.is_none_or(|key| key.until_ms.saturating_sub(life) <= wall_ms());
+        let is_due =
+            newest.is_none_or(|key| key.until_ms.saturating_sub(life) <= self.now().wall_ms);
         if is_due {
             let mut secret = [0; SECRET_LEN];
             getrandom::fill(&mut secret)
@@ -86,7 +87,7 @@ impl NameNode {
             let lasts_ms = life.saturating_add(millis(security.token_key_interval));
             self.submit_own(AddTokenKey { secret: Secret(secret), lasts_ms }).await?;
         }
-        let has_ended = |token: &Token| token.renew_by_ms < wall_ms();
+        let has_ended = |token: &Token| token.renew_by_ms < self.now().wall_ms;
         let mut from = Some(0);
         while let Some(begin) = from {
             // Entries are for changes only.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cairn_namenode::security::{Acceptor, SecurityConfig};
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
+use cairn_namespace::command::Entry;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError, SharedCredentials};
 use cairn_security::client::Credentials;
 use cairn_security::digest_md5::Secret;
@@ -18,6 +19,7 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::{common, hdfs as pb};
 
 use crate::cluster::{CLIENT, DATANODE, config};
+use crate::journal;
 
 /// A context that believes the name in the first token.
 struct Told {
@@ -254,6 +256,28 @@ async fn a_token_that_nobody_renews_ends() {
     let node = NameNode::start(config).await.unwrap();
     let token = issued(&client(&node, CLIENT, Some(Shown::Ticket("ann@R")))).await;
     tokio::time::sleep(Duration::from_millis(400)).await;
+    let ended = list(&holder(&node, &token)).await.unwrap_err();
+    assert!(ended.to_string().contains("has expired"), "{ended}");
+    node.shutdown().await;
+}
+
+/// The clock of the machine is a day behind that of the file system, which has gone on where the log ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_ends_by_the_clock_that_it_was_issued_by() {
+    const DAY_MS: u64 = 86_400_000;
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = secure(dir.path());
+    config.security.as_mut().unwrap().token_renewal = Duration::from_millis(300);
+    let namesystem = journal::open(&config.name_dir);
+    let now_ms = namesystem.clock().now().wall_ms + DAY_MS;
+    namesystem.submit_blocking(Entry { now_ms, ..journal::mkdir(0) }).unwrap();
+    namesystem.close();
+    drop(namesystem);
+    let node = NameNode::start(config).await.unwrap();
+    let token = issued(&client(&node, CLIENT, Some(Shown::Ticket("ann@R")))).await;
+    let id = DelegationTokenId::decode(&token.identifier).unwrap();
+    assert!(id.issued_ms as u64 >= now_ms);
+    tokio::time::sleep(Duration::from_millis(700)).await;
     let ended = list(&holder(&node, &token)).await.unwrap_err();
     assert!(ended.to_string().contains("has expired"), "{ended}");
     node.shutdown().await;
