@@ -1,0 +1,264 @@
+package cairn.interop;
+
+import java.io.InputStream;
+import java.io.PrintStream;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.QuotaUsage;
+import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.fs.XAttrSetFlag;
+import org.apache.hadoop.fs.permission.AclEntry;
+import org.apache.hadoop.fs.permission.AclStatus;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.hdfs.DFSClient;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.HdfsConfiguration;
+import org.apache.hadoop.hdfs.protocol.CacheDirectiveInfo;
+import org.apache.hadoop.hdfs.protocol.CachePoolInfo;
+import org.apache.hadoop.hdfs.protocol.ErasureCodingPolicy;
+import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
+import org.apache.hadoop.hdfs.protocol.LocatedBlock;
+import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
+
+/**
+ * A tree with something of everything that an image of a namespace can hold, and what a client sees of it.
+ *
+ * <pre>
+ * Scene fill FS SNAPSHOTS     makes it; with SNAPSHOTS yes there are some, and what they keep
+ * Scene save FS               has the NameNode write its image, in safe mode
+ * Scene compile               does nothing: whoever starts it has it compiled
+ * Scene facts FS              prints what is there: a line for each path, and one for what else there is
+ * </pre>
+ */
+public final class Scene {
+  private static final int MIB = 1 << 20;
+  private final DistributedFileSystem fs;
+  private final PrintStream out;
+
+  private Scene(String address, PrintStream out) throws Exception {
+    Configuration conf = new HdfsConfiguration();
+    conf.set("fs.defaultFS", address);
+    fs = new DistributedFileSystem();
+    fs.initialize(URI.create(address), conf);
+    this.out = out;
+  }
+
+  public static void main(String[] args) throws Exception {
+    if (args[0].equals("compile")) {
+      return;
+    }
+    Scene scene = new Scene(args[1], System.out);
+    switch (args[0]) {
+      case "fill" -> scene.fill(args[2].equals("yes"));
+      case "save" -> scene.save();
+      case "facts" -> scene.facts();
+      default -> throw new IllegalArgumentException(args[0]);
+    }
+    System.out.flush();
+    // A file stays open: nothing may close it.
+    Runtime.getRuntime().halt(0);
+  }
+
+  private static byte[] bytes(int length, int seed) {
+    byte[] bytes = new byte[length];
+    for (int i = 0; i < length; i++) {
+      bytes[i] = (byte) (i * 31 + seed + (i >> 8));
+    }
+    return bytes;
+  }
+
+  private void write(String path, int length, int replication) throws Exception {
+    Path file = new Path(path);
+    try (FSDataOutputStream stream = fs.create(file, true, 4096, (short) replication, MIB)) {
+      stream.write(bytes(length, path.length()));
+    }
+  }
+
+  private void fill(boolean withSnapshots) throws Exception {
+    for (String name : List.of("plain", "striped/wide", "striped/narrow", "acl", "quota", "cold", "snap/dir", "empty")) {
+      fs.mkdirs(new Path("/" + name), new FsPermission((short) 0755));
+    }
+    write("/plain/empty", 0, 3);
+    write("/plain/short", 300, 3);
+    write("/plain/several blocks", 2 * MIB + 17, 2);
+    write("/plain/\u00fcber-\u6587", 5, 1);
+    fs.setPermission(new Path("/plain/short"), new FsPermission((short) 0640));
+    fs.setOwner(new Path("/plain/short"), "alice", "analysts");
+    fs.setPermission(new Path("/plain"), new FsPermission((short) 01777));
+    // Reading it would change an access time that is long ago.
+    fs.setTimes(new Path("/plain/short"), 1_000_000_000_123L, -1);
+    fs.enableErasureCodingPolicy("RS-6-3-1024k");
+    fs.enableErasureCodingPolicy("RS-3-2-1024k");
+    fs.enableErasureCodingPolicy("XOR-2-1-1024k");
+    fs.setErasureCodingPolicy(new Path("/striped/wide"), "RS-6-3-1024k");
+    fs.setErasureCodingPolicy(new Path("/striped/narrow"), "RS-3-2-1024k");
+    write("/striped/wide/one cell", 1000, 1);
+    write("/striped/wide/stripes", 13 * MIB + 5, 1);
+    write("/striped/narrow/groups", 7 * MIB, 1);
+    fs.disableErasureCodingPolicy("XOR-2-1-1024k");
+    write("/acl/file", 10, 3);
+    fs.modifyAclEntries(
+        new Path("/acl/file"), AclEntry.parseAclSpec("user:bob:rw-,group:ops:r--", true));
+    fs.modifyAclEntries(
+        new Path("/acl"), AclEntry.parseAclSpec("default:user:carol:r-x,default:group:ops:rwx,user:bob:rwx", true));
+    fs.setXAttr(new Path("/acl/file"), "user.colour", "blue".getBytes(StandardCharsets.UTF_8));
+    fs.setXAttr(new Path("/acl/file"), "trusted.seal", new byte[] {0, 1, 2}, EnumSet.of(XAttrSetFlag.CREATE));
+    fs.setXAttr(new Path("/acl"), "user.none", new byte[0]);
+    fs.setQuota(new Path("/quota"), 1000, 10L * 1024 * MIB);
+    fs.setQuotaByStorageType(new Path("/quota"), StorageType.SSD, 5L * 1024 * MIB);
+    write("/quota/file", MIB, 3);
+    fs.setStoragePolicy(new Path("/cold"), "COLD");
+    write("/snap/kept", 4000, 3);
+    write("/snap/changed", 5000, 3);
+    write("/snap/gone", 6000, 3);
+    write("/snap/moved", 7000, 3);
+    write("/snap/dir/inner", 8000, 3);
+    fs.allowSnapshot(new Path("/empty"));
+    fs.addCachePool(new CachePoolInfo("pool").setLimit(100L * MIB));
+    fs.addCacheDirective(
+        new CacheDirectiveInfo.Builder().setPath(new Path("/plain/short")).setPool("pool").build());
+    if (withSnapshots) {
+      snapshots();
+    }
+    FSDataOutputStream open = fs.create(new Path("/plain/open"), true, 4096, (short) 3, MIB);
+    open.write(bytes(MIB + 100, 1));
+    open.hflush();
+  }
+
+  private void snapshots() throws Exception {
+    fs.allowSnapshot(new Path("/snap"));
+    fs.createSnapshot(new Path("/snap"), "first");
+    fs.delete(new Path("/snap/gone"), false);
+    try (FSDataOutputStream more = fs.append(new Path("/snap/changed"))) {
+      more.write(bytes(100, 2));
+    }
+    fs.setPermission(new Path("/snap/dir"), new FsPermission((short) 0700));
+    fs.rename(new Path("/snap/moved"), new Path("/plain/moved"));
+    fs.createSnapshot(new Path("/snap"), "second");
+    write("/snap/new", 9, 3);
+    fs.delete(new Path("/snap/dir"), true);
+  }
+
+  private void save() throws Exception {
+    fs.setSafeMode(org.apache.hadoop.fs.SafeModeAction.ENTER);
+    fs.saveNamespace();
+  }
+
+  private void facts() throws Exception {
+    walk(new Path("/"));
+    List<String> policies = new ArrayList<>();
+    for (var info : fs.getAllErasureCodingPolicies()) {
+      // Cairn has policies of its own beside Hadoop's.
+      if (info.getPolicy().getId() <= 5) {
+        policies.add(info.getPolicy().getName() + "=" + info.getState());
+      }
+    }
+    Collections.sort(policies);
+    out.println("policies " + policies);
+    SnapshottableDirectoryStatus[] snapshottable = fs.getSnapshottableDirListing();
+    if (snapshottable != null) {
+      for (SnapshottableDirectoryStatus dir : snapshottable) {
+        out.println("snapshottable " + dir.getFullPath().toUri().getPath() + " " + dir.getSnapshotNumber());
+        if (dir.getSnapshotNumber() > 0) {
+          for (FileStatus snapshot : fs.listStatus(new Path(dir.getFullPath(), ".snapshot"))) {
+            walk(snapshot.getPath());
+          }
+        }
+      }
+    }
+    var pools = fs.listCachePools();
+    while (pools.hasNext()) {
+      CachePoolInfo pool = pools.next().getInfo();
+      out.println("pool " + pool.getPoolName() + " " + pool.getOwnerName() + " " + pool.getMode() + " " + pool.getLimit());
+    }
+    var directives = fs.listCacheDirectives(null);
+    while (directives.hasNext()) {
+      CacheDirectiveInfo info = directives.next().getInfo();
+      out.println("directive " + info.getId() + " " + info.getPath().toUri().getPath() + " " + info.getReplication());
+    }
+  }
+
+  private void walk(Path path) throws Exception {
+    tell(path);
+    if (fs.getFileStatus(path).isDirectory()) {
+      FileStatus[] children = fs.listStatus(path);
+      Arrays.sort(children);
+      for (FileStatus child : children) {
+        walk(child.getPath());
+      }
+    }
+  }
+
+  private void tell(Path path) throws Exception {
+    String name = path.toUri().getPath();
+    DFSClient client = fs.getClient();
+    HdfsFileStatus status = client.getFileInfo(name);
+    StringBuilder line = new StringBuilder("path ").append(quoted(name));
+    ErasureCodingPolicy policy = status.getErasureCodingPolicy();
+    line.append(" id=").append(status.getFileId());
+    line.append(status.isDirectory() ? " dir" : " file");
+    line.append(" owner=").append(status.getOwner()).append(':').append(status.getGroup());
+    line.append(" mode=").append(Integer.toOctalString(status.getPermission().toShort()));
+    line.append(" modified=").append(status.getModificationTime());
+    line.append(" accessed=").append(status.getAccessTime());
+    line.append(" storage=").append(status.getStoragePolicy());
+    line.append(" ec=").append(policy == null ? "-" : policy.getName());
+    if (!status.isDirectory()) {
+      line.append(" length=").append(status.getLen());
+      line.append(" replication=").append(status.getReplication());
+      line.append(" block=").append(status.getBlockSize());
+      boolean isOpen = client.getLocatedBlocks(name, 0).isUnderConstruction();
+      List<String> blocks = new ArrayList<>();
+      for (LocatedBlock block : client.getLocatedBlocks(name, 0, Long.MAX_VALUE).getLocatedBlocks()) {
+        var id = block.getBlock();
+        blocks.add(id.getBlockId() + "_" + id.getGenerationStamp() + ":" + id.getNumBytes());
+      }
+      line.append(" blocks=").append(blocks);
+      line.append(isOpen ? " open" : " md5=" + digest(path));
+    } else if (!name.contains("/.snapshot")) {
+      QuotaUsage quota = fs.getContentSummary(path);
+      line.append(" quota=").append(quota.getQuota()).append('/').append(quota.getSpaceQuota());
+      line.append('/').append(quota.getTypeQuota(StorageType.SSD));
+    }
+    AclStatus acl = fs.getAclStatus(path);
+    if (!acl.getEntries().isEmpty()) {
+      line.append(" acl=").append(acl.getEntries());
+    }
+    Map<String, String> attributes = new TreeMap<>();
+    for (Map.Entry<String, byte[]> attribute : fs.getXAttrs(path).entrySet()) {
+      attributes.put(attribute.getKey(), HexFormat.of().formatHex(attribute.getValue()));
+    }
+    if (!attributes.isEmpty()) {
+      line.append(" xattrs=").append(attributes);
+    }
+    out.println(line);
+  }
+
+  private static String quoted(String name) {
+    return name.replace(" ", "%20");
+  }
+
+  private String digest(Path path) throws Exception {
+    MessageDigest digest = MessageDigest.getInstance("MD5");
+    byte[] buffer = new byte[1 << 16];
+    try (InputStream in = fs.open(path)) {
+      for (int length = in.read(buffer); length >= 0; length = in.read(buffer)) {
+        digest.update(buffer, 0, length);
+      }
+    }
+    return HexFormat.of().formatHex(digest.digest());
+  }
+}
