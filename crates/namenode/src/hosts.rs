@@ -1,7 +1,7 @@
 //! Which DataNodes may serve, and what is to become of each: two lists, or one file with all of it.
 //!
-//! What operators say of DataNodes by name (`cairn admin decommission`) is in a file of the NameNode's own folder, in the
-//! form of that one file, and goes before.
+//! What operators say of DataNodes by name (`cairn admin decommission`) is in the log, and goes before. Earlier versions
+//! have kept it in a file of the NameNode's own folder, in the form of that one file, which counts while it is there.
 //!
 //! An entry names a host by its address or name, and may name the port of data transfer, so that
 //! DataNodes of one host can be told apart. A name fits a DataNode that tells that name, or whose address
@@ -14,6 +14,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use cairn_master::reports::Listed;
+use cairn_namespace::orders::{NodeIntent, NodeName, NodeOrder};
 use cairn_redundancy::{AdminIntent, NodeAddress};
 use serde_json::Value;
 use tracing::warn;
@@ -25,7 +26,7 @@ pub(crate) mod own;
 #[cfg(test)]
 mod tests;
 
-/// What operators have said by name, in the NameNode's folder.
+/// What operators have said by name, in the NameNode's folder, to an earlier version.
 const OWN_FILE: &str = "datanodes.json";
 /// The port of a DataNode that was never seen and whose entry names none (`dfs.datanode.address`).
 const DEFAULT_XFER_PORT: u16 = 9866;
@@ -77,6 +78,11 @@ impl Host {
         }
     }
 
+    /// As an operator has told it.
+    fn told(&self) -> NodeName {
+        NodeName { host: self.name.clone(), port: self.port }
+    }
+
     fn fits(&self, address: &NodeAddress) -> bool {
         let named = self.name == address.ip || self.name == address.host;
         let port = self.port == 0 || self.port == address.xfer_port;
@@ -90,6 +96,28 @@ struct Entry {
     host: Host,
     intent: AdminIntent,
     upgrade_domain: Option<String>,
+}
+
+impl Entry {
+    /// The entry of an operator's order.
+    fn of(order: &NodeOrder) -> Entry {
+        let intent = match order.intent {
+            NodeIntent::Leave => AdminIntent::Decommission,
+            NodeIntent::Away { until_ms } => AdminIntent::Maintenance { until_ms },
+        };
+        let host = Host::new(&order.name.host, order.name.port);
+        Entry { host, intent, upgrade_domain: None }
+    }
+
+    /// The order that says as much; nothing if it is just to serve.
+    fn order(&self) -> Option<NodeOrder> {
+        let intent = match self.intent {
+            AdminIntent::InService => return None,
+            AdminIntent::Decommission => NodeIntent::Leave,
+            AdminIntent::Maintenance { until_ms } => NodeIntent::Away { until_ms },
+        };
+        Some(NodeOrder { name: self.host.told(), intent })
+    }
 }
 
 /// What the lists say.
@@ -106,10 +134,11 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Reads what the settings name, and what operators have said. May ask for the addresses of names, so it can take a
-    /// while.
-    pub fn read(config: &NameNodeConfig) -> Result<Hosts, TopologyError> {
-        let own = read_own(&config.name_dir)?;
+    /// Reads what the settings name; `orders` is what operators have said, beside what a file has of that. May ask for the
+    /// addresses of names, so it can take a while.
+    pub fn read(config: &NameNodeConfig, orders: &[NodeOrder]) -> Result<Hosts, TopologyError> {
+        let mut own: Vec<Entry> = orders.iter().map(Entry::of).collect();
+        own.extend(read_own(&config.name_dir)?);
         Ok(Hosts { own, ..Hosts::named(config)? })
     }
 

@@ -97,8 +97,8 @@ pub struct NameNode {
     pub(crate) garbage: Notify,
     /// Trash that directories may lack since safe mode has ended.
     pub(crate) missing_trash: MissingTrash,
-    /// Held while operators say what is to become of DataNodes.
-    pub(crate) changing_hosts: tokio::sync::Mutex<()>,
+    /// Held while an order of an operator is logged and followed: the cluster follows them as the log has them.
+    pub(crate) ordering: tokio::sync::Mutex<()>,
     /// Held while a rolling upgrade is prepared or finalized.
     pub(crate) upgrading: tokio::sync::Mutex<()>,
     /// What `restoreFailedStorage` was told last.

@@ -182,7 +182,8 @@ impl NameNode {
             let superuser = superuser(&config).await?;
             let ns = open_namespace(&config, &superuser).await?;
             let lists = config.clone();
-            let topology = tokio::task::spawn_blocking(move || Topology::open(&lists));
+            let orders = ns.read(|store| query::orders(store))?.nodes;
+            let topology = tokio::task::spawn_blocking(move || Topology::open(&lists, &orders));
             let topology = topology.await.map_err(|_| StartError::Interrupted)??;
             let audit = config.audit.clone();
             let audit = tokio::task::spawn_blocking(move || AuditLog::open(&audit));
@@ -254,7 +255,7 @@ impl NameNode {
                 garbage: Notify::new(),
                 is_stopping: AtomicBool::new(false),
                 missing_trash: MissingTrash::default(),
-                changing_hosts: tokio::sync::Mutex::default(),
+                ordering: tokio::sync::Mutex::default(),
                 upgrading: tokio::sync::Mutex::default(),
                 restores_storage: AtomicBool::new(false),
                 diff_listings: DiffListings::default(),
@@ -271,8 +272,12 @@ impl NameNode {
                 );
             }
             node.heed_group_pauses()?;
+            node.heed_orders()?;
             let complete = node.ns.read(|store| complete_blocks(store))?;
             node.cluster().start_safe_mode(complete, node.now());
+            if let Err(refusal) = node.log_own_hosts().await {
+                tracing::error!(refusal = %refusal.0, "what is wanted of DataNodes stays in its file");
+            }
             if let Err(refusal) = node.submit_own(RenewAllLeases {}).await {
                 tracing::error!(refusal = %refusal.0, "leases were not renewed at the start");
             }

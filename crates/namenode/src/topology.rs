@@ -11,6 +11,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, RwLock};
 
+use cairn_namespace::orders::NodeOrder;
 use cairn_net::held::{held_read, held_write};
 use cairn_redundancy::NodeAddress;
 use tracing::warn;
@@ -47,9 +48,9 @@ struct State {
 impl Topology {
     /// Reads what the settings name. A rack table that cannot be read is warned of and taken as
     /// empty, as Hadoop does; an unreadable list of hosts is an error. May ask for addresses of names.
-    pub fn open(config: &NameNodeConfig) -> Result<Topology, TopologyError> {
+    pub fn open(config: &NameNodeConfig, orders: &[NodeOrder]) -> Result<Topology, TopologyError> {
         let topology = Topology { source: config.racks.clone(), state: RwLock::default() };
-        topology.refresh(Hosts::read(config)?);
+        topology.refresh(Hosts::read(config, orders)?);
         Ok(topology)
     }
 

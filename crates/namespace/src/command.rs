@@ -232,4 +232,7 @@ commands! {
     102 RenewToken: ops::token::RenewToken,
     103 CancelToken: ops::token::CancelToken,
     104 RemoveEndedTokens: ops::token::RemoveEndedTokens,
+    110 SetSafeMode: ops::orders::SetSafeMode,
+    111 SetBalancerBandwidth: ops::orders::SetBalancerBandwidth,
+    112 OrderNodes: ops::orders::OrderNodes,
 }

@@ -32,6 +32,7 @@ pub mod guard;
 pub mod inode;
 pub mod lease;
 pub mod ops;
+pub mod orders;
 mod outcome;
 pub mod path;
 pub mod perm;

@@ -23,6 +23,7 @@ pub mod fsync;
 pub mod group;
 pub mod lease;
 pub mod mkdirs;
+pub mod orders;
 pub mod pipeline;
 pub mod rename;
 pub mod satisfy_storage_policy;

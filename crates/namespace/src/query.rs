@@ -33,6 +33,7 @@ pub use crate::ops::convert::target as conversion_target;
 pub use crate::ops::satisfy_storage_policy::to_satisfy;
 pub use crate::ops::set_quota::check_quota;
 pub use crate::ops::xattr::{check_xattr, get_xattrs, list_xattrs};
+pub use crate::orders::get as orders;
 pub use crate::policy_admin::PolicyInfo;
 pub use crate::snapshot::held::Held;
 pub use crate::status::{FileStatus, Listing};

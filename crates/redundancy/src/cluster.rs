@@ -38,6 +38,8 @@ pub struct Cluster {
     pub(crate) safe_mode: SafeMode,
     /// No deletion is ordered.
     pub(crate) holds_deletions: bool,
+    /// Bytes a second that each DataNode may move for balancers; 0 for what its settings say.
+    pub(crate) balancer_bandwidth: u64,
     /// When it started, on the monotonic clock.
     pub(crate) started_ms: u64,
     pub(crate) low: LowRedundancy,
@@ -78,6 +80,7 @@ impl Cluster {
         Cluster {
             safe_mode: SafeMode::new(&config),
             holds_deletions: false,
+            balancer_bandwidth: 0,
             started_ms: 0,
             config,
             nodes: Nodes::default(),

@@ -159,6 +159,9 @@ impl Cluster {
         for id in self.drop_commands(handle) {
             self.check_redundancy(lookup, id);
         }
+        if self.balancer_bandwidth > 0 {
+            self.work.give(handle).bandwidth = Some(self.balancer_bandwidth);
+        }
         Ok(handle)
     }
 

@@ -111,8 +111,10 @@ impl Cluster {
         self.work.take_new_orders()
     }
 
-    /// Bounds the bytes per second that every live DataNode uses for balancing.
+    /// Bounds the bytes per second that every DataNode uses for balancing: those that live are told, others when they
+    /// register; 0 for what each has in its settings, of which they are told only as they start.
     pub fn set_balancer_bandwidth(&mut self, bytes_per_second: u64) {
+        self.balancer_bandwidth = bytes_per_second;
         let live: Vec<NodeHandle> =
             self.nodes().filter(|node| node.alive).map(|node| node.handle).collect();
         for node in live {

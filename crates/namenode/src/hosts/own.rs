@@ -1,9 +1,11 @@
-//! What operators have said of DataNodes by name, in the NameNode's folder.
+//! What operators have said of DataNodes by name: in the log, or in a file of the NameNode's folder while the log is of an
+//! earlier version.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use cairn_namespace::orders::{NodeName, NodeOrder};
 use cairn_redundancy::{AdminIntent, NodeAddress};
 use serde_json::{Value, json};
 
@@ -29,14 +31,25 @@ pub(crate) enum StateError {
     Write(#[from] io::Error),
 }
 
-/// Keeps what is wanted of the DataNodes among `known` that `names` mean; returns these.
-pub(crate) fn set(
-    name_dir: &Path,
+/// What changes of what operators have ordered by name.
+pub(crate) struct Change {
+    /// The DataNodes that are meant.
+    pub meant: Vec<NodeAddress>,
+    /// Names that nothing is ordered of any more.
+    pub withdrawn: Vec<NodeName>,
+    /// What is ordered.
+    pub ordered: Vec<NodeOrder>,
+    /// All that is ordered after it.
+    entries: Vec<Entry>,
+}
+
+/// What it takes to have `intent` wanted of the DataNodes among `known` that `names` mean.
+pub(crate) fn change(
     hosts: &Hosts,
     known: &[NodeAddress],
     names: &[String],
     intent: AdminIntent,
-) -> Result<Vec<NodeAddress>, StateError> {
+) -> Result<Change, StateError> {
     let mut meant: Vec<NodeAddress> = Vec::new();
     for name in names {
         let host = Host::parse(name);
@@ -49,30 +62,44 @@ pub(crate) fn set(
     }
     meant.sort_by_key(ToString::to_string);
     meant.dedup_by_key(|node| node.to_string());
-    let mut entries = read_own(name_dir)?;
-    entries.retain(|entry| !meant.iter().any(|node| entry.host.fits(node)));
+    let is_meant = |entry: &&Entry| meant.iter().any(|node| entry.host.fits(node));
+    let withdrawn = hosts.own.iter().filter(is_meant).map(|entry| entry.host.told()).collect();
+    let mut entries: Vec<Entry> =
+        hosts.own.iter().filter(|entry| !is_meant(entry)).cloned().collect();
+    let mut ordered = Vec::new();
     for node in &meant {
-        if intent == AdminIntent::InService {
-            if hosts.listed_intent(node) != AdminIntent::InService {
-                return Err(StateError::Listed(node.to_string()));
-            }
-            continue;
+        if intent == AdminIntent::InService && hosts.listed_intent(node) != intent {
+            return Err(StateError::Listed(node.to_string()));
         }
         let host = Host { name: node.host.clone(), port: node.xfer_port, addresses: Vec::new() };
-        entries.push(Entry { host, intent, upgrade_domain: None });
+        let entry = Entry { host, intent, upgrade_domain: None };
+        if let Some(order) = entry.order() {
+            ordered.push(order);
+            entries.push(entry);
+        }
     }
-    write(name_dir, &entries)?;
-    Ok(meant)
+    Ok(Change { meant, withdrawn, ordered, entries })
 }
 
-/// Writes another file and puts it in the place of the one there is.
-fn write(name_dir: &Path, entries: &[Entry]) -> io::Result<()> {
-    let text = Value::from(entries.iter().map(entry_json).collect::<Vec<_>>()).to_string();
+/// What the file says.
+pub(crate) fn read_orders(name_dir: &Path) -> Result<Vec<NodeOrder>, TopologyError> {
+    Ok(read_own(name_dir)?.iter().filter_map(Entry::order).collect())
+}
+
+/// Writes another file with what is ordered after a change, and puts it in the place of the one there is.
+pub(crate) fn write(name_dir: &Path, change: &Change) -> io::Result<()> {
+    let text = Value::from(change.entries.iter().map(entry_json).collect::<Vec<_>>()).to_string();
     let new = name_dir.join(format!("{OWN_FILE}.new"));
     let mut file = fs::File::create(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(new, name_dir.join(OWN_FILE))?;
+    fs::File::open(name_dir)?.sync_all()
+}
+
+/// The log has what the file says: it is kept under another name, which nothing reads.
+pub(crate) fn put_aside(name_dir: &Path) -> io::Result<()> {
+    fs::rename(name_dir.join(OWN_FILE), name_dir.join(format!("{OWN_FILE}.logged")))?;
     fs::File::open(name_dir)?.sync_all()
 }
 

@@ -13,7 +13,7 @@ fn combined(text: &str) -> Result<Hosts, TopologyError> {
     let hosts_format = HostsFormat::Combined;
     let config =
         NameNodeConfig { hosts_file: Some(path), hosts_format, ..NameNodeConfig::default() };
-    Hosts::read(&config)
+    Hosts::read(&config, &[])
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn lists_name_hosts_with_or_without_port() {
         hosts_exclude_file: Some(exclude),
         ..NameNodeConfig::default()
     };
-    let read = Hosts::read(&config).unwrap();
+    let read = Hosts::read(&config, &[]).unwrap();
     for (ip, name, port, included) in [
         ("10.0.0.1", "x", 1001, true),
         ("10.0.0.1", "x", 1002, false),
@@ -89,7 +89,7 @@ fn a_file_without_anyone_in_service_lets_everyone_in() {
         hosts_format: HostsFormat::Combined,
         ..NameNodeConfig::default()
     };
-    assert!(Hosts::read(&missing).unwrap().is_included(&address("10.0.0.9", "x", 1)));
+    assert!(Hosts::read(&missing, &[]).unwrap().is_included(&address("10.0.0.9", "x", 1)));
 }
 
 #[test]
@@ -127,10 +127,11 @@ fn what_operators_say_by_name_goes_before_and_outlives_a_start() {
     ];
     let set = |names: &[&str], intent| {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        own::set(dir.path(), &Hosts::read(&config).unwrap(), &nodes, &names, intent)
+        let change = own::change(&Hosts::read(&config, &[]).unwrap(), &nodes, &names, intent)?;
+        own::write(dir.path(), &change).map(|()| change.meant).map_err(own::StateError::from)
     };
     let intents = || {
-        let hosts = Hosts::read(&config).unwrap();
+        let hosts = Hosts::read(&config, &[]).unwrap();
         nodes.each_ref().map(|node| hosts.intent(node))
     };
     let (serve, leave) = (AdminIntent::InService, AdminIntent::Decommission);
@@ -148,5 +149,5 @@ fn what_operators_say_by_name_goes_before_and_outlives_a_start() {
     let listed = set(&["dn3.invalid"], serve);
     assert!(matches!(listed, Err(own::StateError::Listed(_))), "{listed:?}");
     std::fs::write(dir.path().join(OWN_FILE), "[{]").unwrap();
-    assert!(Hosts::read(&config).is_err());
+    assert!(Hosts::read(&config, &[]).is_err());
 }

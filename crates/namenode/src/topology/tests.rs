@@ -7,7 +7,7 @@ fn address(ip: &str, host: &str, xfer_port: u16) -> NodeAddress {
 }
 
 fn with(racks: RackSource) -> Topology {
-    Topology::open(&NameNodeConfig { racks, ..NameNodeConfig::default() }).unwrap()
+    Topology::open(&NameNodeConfig { racks, ..NameNodeConfig::default() }, &[]).unwrap()
 }
 
 #[tokio::test]

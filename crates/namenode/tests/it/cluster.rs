@@ -231,18 +231,27 @@ impl FakeDataNode {
         FakeDataNode::start_at(&node.rpc_addr.to_string(), number, blocks).await
     }
 
+    /// What a DataNode that registers is told with its first heartbeat.
+    pub async fn told_first(node: &RunningNameNode, number: u16) -> Vec<dn::DatanodeCommandProto> {
+        FakeDataNode::register(&node.rpc_addr.to_string(), number).await.heartbeat().await
+    }
+
     /// The same at a NameNode that may be another process.
     pub async fn start_at(addr: &str, number: u16, blocks: &[pb::BlockProto]) -> Self {
+        let datanode = FakeDataNode::register(addr, number).await;
+        datanode.heartbeat().await;
+        datanode.report(blocks).await;
+        datanode
+    }
+
+    async fn register(addr: &str, number: u16) -> Self {
         let rpc = Client::at(addr, DATANODE, SUPERUSER);
         let (pool, request) = registration(&rpc, number).await;
         let answer: dn::RegisterDatanodeResponseProto =
             rpc.call("registerDatanode", &request).await.unwrap();
         let storage = format!("DS-{number}");
         let registration = answer.registration;
-        let datanode = FakeDataNode { rpc, registration, pool, storage };
-        datanode.heartbeat().await;
-        datanode.report(blocks).await;
-        datanode
+        FakeDataNode { rpc, registration, pool, storage }
     }
 
     pub async fn heartbeat(&self) -> Vec<dn::DatanodeCommandProto> {

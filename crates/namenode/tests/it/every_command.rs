@@ -39,6 +39,7 @@ use cairn_namespace::ops::lease::{
     LastBlocks, RecoverLease, ReleaseLease, RenewAllLeases, RenewLease,
 };
 use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::ops::orders::{OrderNodes, SetBalancerBandwidth, SetSafeMode};
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::satisfy_storage_policy::SatisfyStoragePolicy;
@@ -59,6 +60,7 @@ use cairn_namespace::ops::token::{
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
+use cairn_namespace::orders::{NodeIntent, NodeName, NodeOrder};
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_namespace::store::StoreTxn;
 use cairn_namespace::store::conformance::{Records, dump};
@@ -557,11 +559,23 @@ fn groups(w: &mut World) {
     assert_eq!(swapped, Outcome::Converted(vec![Conversion::Done]));
 }
 
+fn orders(w: &mut World) {
+    w.submit(SetSafeMode { on: true });
+    w.submit(SetBalancerBandwidth { bytes_per_second: 1 << 20 });
+    let order =
+        |host: &str, intent| NodeOrder { name: NodeName { host: host.into(), port: 9866 }, intent };
+    let ordered =
+        vec![order("dn1", NodeIntent::Leave), order("dn2", NodeIntent::Away { until_ms: 7 })];
+    w.submit(OrderNodes { withdrawn: Vec::new(), ordered });
+    w.noise();
+    w.submit(SetSafeMode { on: false });
+}
+
 /// The world after commands of all kinds.
 fn played(dir: &Path, seed: u64) -> World {
     let mut world = World::new(dir, seed);
     snapshots(&mut world);
-    for part in [files, attributes, policies, tokens, zones, groups] {
+    for part in [files, attributes, policies, tokens, zones, groups, orders] {
         for _ in 0..8 {
             world.noise();
         }

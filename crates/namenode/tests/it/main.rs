@@ -24,6 +24,7 @@ mod mending;
 mod metrics;
 mod operations;
 mod ordered_snapshots;
+mod orders;
 mod pages;
 mod plain;
 mod reads;

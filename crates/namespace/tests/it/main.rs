@@ -14,6 +14,7 @@ mod keeper;
 mod leases;
 mod model;
 mod ordered_snapshots;
+mod orders;
 mod permissions;
 mod policies;
 mod protected;

@@ -177,9 +177,9 @@ pub async fn set_safe_mode(node: &NameNode, call: &Call) -> Answer {
     }
     let result = match action {
         Action::SafemodeGet => node.safe_mode_tip().is_some(),
-        Action::SafemodeEnter => node.enter_safe_mode(),
+        Action::SafemodeEnter => node.enter_safe_mode().await?,
         Action::SafemodeLeave | Action::SafemodeForceExit => {
-            node.leave_safe_mode(action == Action::SafemodeForceExit)
+            node.leave_safe_mode(action == Action::SafemodeForceExit).await?
         }
     };
     node.make_missing_trash().await;
@@ -228,7 +228,7 @@ pub async fn set_balancer_bandwidth(node: &NameNode, call: &Call) -> Answer {
         return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
     }
     node.check_superuser(call).await?;
-    node.set_balancer_bandwidth(u64::try_from(request.bandwidth).unwrap_or(0));
+    node.set_balancer_bandwidth(u64::try_from(request.bandwidth).unwrap_or(0)).await?;
     answer(&pb::SetBalancerBandwidthResponseProto {})
 }
 

@@ -29,6 +29,7 @@ pub async fn finalize_upgrade(node: &NameNode, call: &Call) -> Answer {
         }
         node.check_safe_mode(|| "Failed to finalize the upgrade".to_string())?;
         node.ns.finalize().await?;
+        node.log_own_hosts().await?;
     }
     answer(&pb::FinalizeUpgradeResponseProto {})
 }
@@ -103,7 +104,17 @@ async fn prepare(node: &NameNode) -> Result<pb::RollingUpgradeInfoProto, Refusal
     if node.safe_mode_tip().is_none() {
         return Err(Refusal::io(NO_SAFE_MODE));
     }
-    let point = node.ns.make_rollback_point(node.config.reserved_len).await?;
+    // The point is made in safe mode, and what goes back to it is not in safe mode.
+    let was_ordered = node.log_safe_mode(false).await?;
+    let point = match node.ns.make_rollback_point(node.config.reserved_len).await {
+        Ok(point) => point,
+        Err(error) => {
+            if was_ordered {
+                node.log_safe_mode(true).await?;
+            }
+            return Err(error.into());
+        }
+    };
     node.leave_safe_mode_holding_deletions();
     node.make_missing_trash().await;
     tracing::info!(sequence = point.sequence, "a rolling upgrade is prepared");
@@ -116,6 +127,7 @@ async fn finalize(
 ) -> Result<pb::RollingUpgradeInfoProto, Refusal> {
     node.check_safe_mode(|| "Failed to finalize rolling upgrade".to_string())?;
     node.ns.finalize().await?;
+    node.log_own_hosts().await?;
     let ns = node.ns.clone();
     let removed = tokio::task::spawn_blocking(move || ns.remove_rollback_point()).await;
     let removed = removed.map_err(|_| Refusal::io("finalizing was interrupted"))?;
