@@ -1,6 +1,6 @@
 //! Hadoop's older way to write numbers and texts, as far as tokens need it.
 //!
-//! Source: Hadoop 3.5.0 `WritableUtils#writeVLong`, `Text#write`.
+//! Source: Hadoop 3.5.0 `WritableUtils#writeVLong`, `WritableUtils#writeString`, `Text#write`.
 
 use cairn_wire::WireError;
 
@@ -22,6 +22,13 @@ pub(crate) fn put_text(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
+/// Appends a text that may be none, its length in four bytes before it.
+pub(crate) fn put_string(text: Option<&str>, out: &mut Vec<u8>) {
+    let len = text.map_or(-1, |text| text.len() as i32);
+    out.extend_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(text.unwrap_or_default().as_bytes());
+}
+
 /// Takes values off the front of bytes.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -32,6 +39,10 @@ impl<'a> Reader<'a> {
     /// `what` names the value in errors.
     pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Reader<'a> {
         Reader { rest: bytes, what }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
     }
 
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], WireError> {
@@ -68,15 +79,43 @@ impl<'a> Reader<'a> {
     /// A text of at most `limit` bytes.
     pub(crate) fn text(&mut self, limit: usize) -> Result<String, WireError> {
         let bytes = self.bytes(limit)?;
-        // Java would put another character in the place of what is no text.
+        self.checked(bytes)
+    }
+
+    /// A text of at most `limit` bytes that may be none.
+    pub(crate) fn string(&mut self, limit: usize) -> Result<Option<String>, WireError> {
+        let mut len = [0; 4];
+        len.copy_from_slice(self.take(4)?);
+        let len = i32::from_be_bytes(len);
+        if len == -1 {
+            return Ok(None);
+        }
+        let bytes = self.limited(len, limit)?;
+        self.checked(bytes).map(Some)
+    }
+
+    /// Java would put another character in the place of what is no text.
+    fn checked(&self, bytes: &[u8]) -> Result<String, WireError> {
         let text = std::str::from_utf8(bytes);
         let text = text.map_err(|_| WireError::Value { what: self.what, value: -1 })?;
         Ok(text.to_owned())
     }
 
+    /// A number from 0 to `limit`.
+    pub(crate) fn count(&mut self, limit: i32) -> Result<i32, WireError> {
+        let (count, what) = (self.int()?, self.what);
+        let wrong = WireError::Length { what, len: count.into(), limit: limit as u64 };
+        (0..=limit).contains(&count).then_some(count).ok_or(wrong)
+    }
+
     /// Bytes, at most `limit`, with their number before them.
     pub(crate) fn bytes(&mut self, limit: usize) -> Result<&'a [u8], WireError> {
-        let (len, what) = (self.int()?, self.what);
+        let len = self.int()?;
+        self.limited(len, limit)
+    }
+
+    fn limited(&mut self, len: i32, limit: usize) -> Result<&'a [u8], WireError> {
+        let what = self.what;
         let fits = usize::try_from(len).ok().filter(|len| *len <= limit);
         let wrong = WireError::Length { what, len: len.into(), limit: limit as u64 };
         self.take(fits.ok_or(wrong)?)

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use cairn_security::block_token::{AccessMode, BlockTokenId, Form};
 use cairn_security::digest_md5::{DigestClient, DigestServer, NONCE_LEN, Secret};
 use cairn_security::sasl::Layer;
 use cairn_security::token::{DelegationTokenId, password};
@@ -44,6 +45,41 @@ fn tokens_are_hadoops() {
         assert_eq!(id.encode(), identifier);
         assert_eq!(DelegationTokenId::decode(&identifier).unwrap(), id);
         assert_eq!(password(&identifier, &bytes(line[8])), bytes(line[9]));
+    }
+}
+
+fn list(names: &str) -> Vec<&str> {
+    if names == "-" { Vec::new() } else { names.split(',').collect() }
+}
+
+#[test]
+fn block_tokens_are_hadoops() {
+    const TYPES: [&str; 6] = ["DISK", "SSD", "ARCHIVE", "RAM_DISK", "PROVIDED", "NVDIMM"];
+    let maybe = |name: &str| (name != "null").then(|| text(name));
+    for line in lines("block-token") {
+        let form = if line[0] == "legacy" { Form::Legacy } else { Form::Protobuf };
+        let modes = list(line[4]).into_iter();
+        let modes =
+            modes.map(|name| AccessMode::ALL.into_iter().find(|mode| mode.name() == name).unwrap());
+        let types = list(line[5]).into_iter();
+        let id = BlockTokenId {
+            user: maybe(line[1]),
+            pool: maybe(line[2]),
+            block: line[3].parse().unwrap(),
+            modes: modes.collect(),
+            storage_types: types
+                .map(|name| TYPES.iter().position(|known| *known == name).unwrap() as i32 + 1)
+                .collect(),
+            storage_ids: list(line[6]).into_iter().map(text).collect(),
+            handshake: bytes(line[7]),
+            expires_ms: line[8].parse().unwrap(),
+            key_id: line[9].parse().unwrap(),
+        };
+        let identifier = bytes(line[10]);
+        assert_eq!(id.encode(form), identifier);
+        assert_eq!(BlockTokenId::decode(&identifier).unwrap(), id);
+        assert_eq!(password(&identifier, &bytes(line[11])), bytes(line[12]));
+        assert_eq!(id.to_string(), text(line[13]));
     }
 }
 

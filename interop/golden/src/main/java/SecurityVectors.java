@@ -1,8 +1,11 @@
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import javax.security.auth.callback.Callback;
 import javax.security.auth.callback.NameCallback;
 import javax.security.auth.callback.PasswordCallback;
@@ -11,6 +14,9 @@ import javax.security.sasl.RealmCallback;
 import javax.security.sasl.Sasl;
 import javax.security.sasl.SaslClient;
 import javax.security.sasl.SaslServer;
+import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier;
+import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier.AccessMode;
 import org.apache.hadoop.hdfs.security.token.delegation.DelegationTokenIdentifier;
 import org.apache.hadoop.io.Text;
 import org.apache.hadoop.security.authentication.util.KerberosName;
@@ -46,6 +52,7 @@ public class SecurityVectors {
             HEX.formatHex(key), HEX.formatHex(password));
       }
     }
+    blockTokens();
     for (String qop : new String[] {"auth", "auth-int", "auth-conf"}) {
       exchange(qop, last);
     }
@@ -74,6 +81,41 @@ public class SecurityVectors {
     }
     out.close();
     System.exit(0);
+  }
+
+  /** Both forms of what block tokens say, what proves them, and what Hadoop calls them. */
+  private static void blockTokens() throws Exception {
+    EnumSet<AccessMode> all = EnumSet.allOf(AccessMode.class);
+    Object[][] tokens = {
+      {"ann", "BP-1-127.0.0.1-1", 1073741825L, EnumSet.of(AccessMode.READ), new StorageType[0], new String[0], ""},
+      {null, null, 0L, EnumSet.noneOf(AccessMode.class), null, null, ""},
+      {"k\u00e4the", "BP-2", -9223372036854775792L, all, StorageType.values(),
+          new String[] {"DS-1", "", "DS-\u00fc"}, "auth-conf"},
+      {"", "BP-1-127.0.0.1-1", -1L, EnumSet.of(AccessMode.COPY, AccessMode.WRITE),
+          new StorageType[] {StorageType.SSD, StorageType.SSD}, new String[] {"DS-2"}, "x"},
+    };
+    long[][] times = {{1796000000000L, 7}, {0, 0}, {Long.MAX_VALUE, -5}, {1, Integer.MIN_VALUE}};
+    for (int i = 0; i < tokens.length; i++) {
+      for (boolean isProto : new boolean[] {false, true}) {
+        Object[] t = tokens[i];
+        @SuppressWarnings("unchecked")
+        EnumSet<AccessMode> modes = (EnumSet<AccessMode>) t[3];
+        StorageType[] types = (StorageType[]) t[4];
+        String[] ids = (String[]) t[5];
+        BlockTokenIdentifier id = new BlockTokenIdentifier((String) t[0], (String) t[1], (Long) t[2], modes, types, ids, isProto);
+        id.setExpiryDate(times[i][0]);
+        id.setKeyId((int) times[i][1]);
+        id.setHandshakeMsg(((String) t[6]).getBytes(StandardCharsets.UTF_8));
+        byte[] key = new byte[] {1, 2, 3, (byte) i, 5, 6, 7, (byte) 200};
+        String typeNames = types == null || types.length == 0 ? "-" : Arrays.stream(types).map(Enum::name).collect(Collectors.joining(","));
+        String idNames = ids == null || ids.length == 0 ? "-" : Arrays.stream(ids).map(SecurityVectors::hex).collect(Collectors.joining(","));
+        String modeNames = modes.isEmpty() ? "-" : modes.stream().map(Enum::name).collect(Collectors.joining(","));
+        line("block-token", isProto ? "protobuf" : "legacy", t[0] == null ? "null" : hex((String) t[0]),
+            t[1] == null ? "null" : hex((String) t[1]), "" + t[2], modeNames, typeNames, idNames, hex((String) t[6]),
+            "" + times[i][0], "" + times[i][1], HEX.formatHex(id.getBytes()), HEX.formatHex(key),
+            HEX.formatHex(Passwords.of(id.getBytes(), key)), hex(id.toString()));
+      }
+    }
   }
 
   private static void exchange(String qop, byte[] identifier) throws Exception {
