@@ -12,12 +12,13 @@ mod progress;
 
 pub use progress::{MoveEnd, MoveProgress};
 
-use crate::error::Result;
+use crate::error::{ClientError, Result};
 use crate::fs::FileSystem;
 use crate::protocol::namenode::NameNode;
+use cairn_security::block_keys::BlockKeys;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::proto::{hdfs::*, namenode as nn};
-use dispatch::{Dispatcher, Nodes};
+use dispatch::{Dispatcher, Nodes, now_ms};
 use mark::Mark;
 use plan::{Piece, Place, RAM_DISK, Shelf};
 use progress::IDLE_ROUNDS;
@@ -141,6 +142,15 @@ impl FileSystem {
         };
         mark.give_up(self).await;
         Ok((end?, progress))
+    }
+
+    /// What proves to DataNodes that they are to move blocks, where anything does.
+    async fn block_keys(&self) -> Result<Option<BlockKeys>> {
+        let namenode = self.session.namenode.speaking(self.config(), NAMENODE_PROTOCOL);
+        let answer: nn::GetBlockKeysResponseProto =
+            namenode.call("getBlockKeys", &nn::GetBlockKeysRequestProto {}).await?;
+        let keys = BlockKeys::imported(None, &answer.keys.unwrap_or_default(), now_ms());
+        keys.map_err(|error| ClientError::Protocol(error.to_string()))
     }
 
     /// The block pool, which names the file system to DataNodes.

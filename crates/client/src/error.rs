@@ -3,6 +3,7 @@
 use cairn_kms::{KmsError, ProviderPathError};
 use cairn_stripe::{PolicyError, UnitIndex};
 use cairn_wire::exception::class;
+use cairn_wire::proto::hdfs::Status;
 use std::fmt;
 use std::io;
 
@@ -208,6 +209,11 @@ impl ClientError {
     /// Whether this is Hadoop's exception of that class.
     pub fn is_remote(&self, java_class: &str) -> bool {
         matches!(self, ClientError::Remote { class, .. } if class == java_class)
+    }
+
+    /// Whether a DataNode wants another block token: the one that it was shown has ended.
+    pub(crate) fn wants_token(&self) -> bool {
+        matches!(self, ClientError::Refused { status, .. } if *status == Status::ErrorAccessToken as i32)
     }
 
     /// Whether the server does not know the method, as Hadoop's servers do not know Cairn's own.

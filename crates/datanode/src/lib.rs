@@ -8,6 +8,7 @@
 //! which has what all parts share; those parts (`cache`, `scanner`, `ops`, `protocol`, `recovery`); `server` and `actor`.
 
 mod actor;
+mod block_tokens;
 mod budget;
 mod cache;
 mod config;

@@ -8,7 +8,8 @@ use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::MetaHeader;
 use cairn_wire::proto::hdfs::{
     BlockChecksumOptionsProto, BlockChecksumTypeProto, BlockProto, ChecksumProto,
-    ChecksumTypeProto, DatanodeInfoProto, ErasureCodingPolicyProto, ExtendedBlockProto,
+    ChecksumTypeProto, DatanodeIDProto, DatanodeInfoProto, ErasureCodingPolicyProto,
+    ExtendedBlockProto,
 };
 
 /// The Hadoop version whose behaviour this is.
@@ -77,7 +78,12 @@ pub(crate) fn checksum_proto(checksum: Checksum) -> ChecksumProto {
 
 /// How a DataNode is named in a pipeline's answers: address and data port.
 pub(crate) fn xfer_name(peer: &DatanodeInfoProto) -> String {
-    format!("{}:{}", peer.id.ip_addr, peer.id.xfer_port)
+    id_name(&peer.id)
+}
+
+/// The same by its identity.
+pub(crate) fn id_name(id: &DatanodeIDProto) -> String {
+    format!("{}:{}", id.ip_addr, id.xfer_port)
 }
 
 /// The shape of a policy that a peer names, if it is possible at all.

@@ -17,6 +17,7 @@ pub(crate) mod tasks;
 mod untold;
 pub(crate) mod virtuals;
 
+use crate::block_tokens::BlockTokens;
 use crate::budget::Budget;
 use crate::config::DataNodeConfig;
 use crate::dataset::{Block, Dataset, Finalized};
@@ -92,6 +93,8 @@ pub(crate) const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.Datano
 pub(crate) struct Node {
     pub(crate) config: DataNodeConfig,
     pub(crate) dataset: Arc<Dataset>,
+    /// What says who may read and write blocks.
+    pub(crate) block_tokens: BlockTokens,
     pub(crate) reports: IncrementalReports,
     /// Replicas kept in memory.
     pub(crate) cache: BlockCache,
@@ -219,6 +222,7 @@ impl Node {
             rpc_metrics,
             memory: dataset.memory().clone(),
             dataset: Arc::new(dataset),
+            block_tokens: BlockTokens::default(),
             reports: IncrementalReports::default(),
             cache: BlockCache::default(),
             short_circuit: ShortCircuitRegistry::default(),

@@ -22,6 +22,7 @@ use cairn_net::page::live::{self, Live};
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
 use cairn_net::transfer_stream;
+use cairn_security::server::Authority;
 use cairn_stripe::BlockId;
 use cairn_wire::RemoteException;
 use std::net::SocketAddr;
@@ -242,6 +243,10 @@ impl Service for Ipc {
             cairn_net::reconfiguration::NAME => reconfigure::call(&self.node, &call).await,
             _ => inter::call(&self.node, &call).await,
         }
+    }
+
+    fn authority(&self) -> Option<&dyn Authority> {
+        Some(&self.node.block_tokens)
     }
 
     async fn authorize(

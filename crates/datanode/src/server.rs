@@ -4,13 +4,16 @@
 //!
 //! Source: Hadoop 3.5.0 `DataXceiverServer`, `DataXceiver`.
 
-use crate::error::{DataNodeError, Result};
+use crate::block_tokens::Guarded;
+use crate::error::{DataNodeError, FailureKind, Result};
+use crate::messages;
 use crate::node::Node;
 use crate::ops;
-use crate::ops::answer::is_hang_up;
+use crate::ops::answer::{is_hang_up, note_failure};
 use bytes::Bytes;
 use cairn_net::transfer_stream::{TransferError, TransferStream};
 use cairn_wire::WireError;
+use cairn_wire::proto::hdfs::{BlockOpResponseProto, Status};
 use cairn_wire::transfer::Op;
 use prost::Message;
 use std::io;
@@ -161,16 +164,38 @@ async fn dispatch(
 ) -> Result<bool> {
     tracing::debug!(?op, "data operation");
     match op {
-        Op::WriteBlock => ops::write_block::serve(node, stream, decode(op, body)?).await,
-        Op::ReadBlock => ops::read_block::serve(node, stream, decode(op, body)?).await,
-        Op::TransferBlock => ops::transfer::serve(node, stream, decode(op, body)?).await,
-        Op::BlockChecksum => ops::checksum::serve_block(node, stream, decode(op, body)?).await,
-        Op::BlockGroupChecksum => ops::group_checksum::serve(node, stream, decode(op, body)?).await,
-        Op::CopyBlock => ops::balance::serve_copy(node, stream, decode(op, body)?).await,
-        Op::ReplaceBlock => ops::balance::serve_replace(node, stream, decode(op, body)?).await,
-        Op::RequestShortCircuitFds => {
-            ops::short_circuit::serve_fds(node, stream, decode(op, body)?).await
-        }
+        Op::WriteBlock => match admitted(node, stream, op, body).await? {
+            Some(request) => ops::write_block::serve(node, stream, request).await,
+            None => Ok(false),
+        },
+        Op::ReadBlock => match admitted(node, stream, op, body).await? {
+            Some(request) => ops::read_block::serve(node, stream, request).await,
+            None => Ok(false),
+        },
+        Op::TransferBlock => match admitted(node, stream, op, body).await? {
+            Some(request) => ops::transfer::serve(node, stream, request).await,
+            None => Ok(false),
+        },
+        Op::BlockChecksum => match admitted(node, stream, op, body).await? {
+            Some(request) => ops::checksum::serve_block(node, stream, request).await,
+            None => Ok(false),
+        },
+        Op::BlockGroupChecksum => match admitted(node, stream, op, body).await? {
+            Some(request) => ops::group_checksum::serve(node, stream, request).await,
+            None => Ok(false),
+        },
+        Op::CopyBlock => match admitted(node, stream, op, body).await? {
+            Some(request) => ops::balance::serve_copy(node, stream, request).await,
+            None => Ok(false),
+        },
+        Op::ReplaceBlock => match admitted(node, stream, op, body).await? {
+            Some(request) => ops::balance::serve_replace(node, stream, request).await,
+            None => Ok(false),
+        },
+        Op::RequestShortCircuitFds => match admitted(node, stream, op, body).await? {
+            Some(request) => ops::short_circuit::serve_fds(node, stream, request).await,
+            None => Ok(false),
+        },
         Op::ReleaseShortCircuitFds => {
             ops::short_circuit::serve_release(node, stream, decode(op, body)?).await
         }
@@ -181,6 +206,33 @@ async fn dispatch(
             Err(WireError::Value { what: "operation", value: op.code().into() }.into())
         }
     }
+}
+
+/// The request, if its token allows what it asks for. Otherwise who waits for an answer is told, and the connection is to be
+/// closed.
+///
+/// Source: Hadoop 3.5.0 `DataXceiver#checkAccess`.
+async fn admitted<M: Guarded>(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    op: Op,
+    body: Bytes,
+) -> Result<Option<M>> {
+    let request: M = decode(op, body)?;
+    let asked = request.asked();
+    let Err(error) = node.block_tokens.check(&asked) else { return Ok(Some(request)) };
+    let peer = stream.peer_addr().map(|addr| addr.to_string()).unwrap_or_default();
+    tracing::warn!(?op, peer, %error, "a block token does not allow it");
+    if asked.is_answered {
+        let status = Status::ErrorAccessToken as i32;
+        let message = Some(error.to_string());
+        let own = || node.registration().ok().map(|own| messages::id_name(&own.datanode_id));
+        let first_bad_link = (op == Op::WriteBlock).then(own).flatten();
+        let answer = BlockOpResponseProto { status, message, first_bad_link, ..Default::default() };
+        stream.writer.send_message(&answer).await?;
+    }
+    note_failure(node, op, FailureKind::Refused);
+    Ok(None)
 }
 
 fn decode<M: Message + Default>(op: Op, body: Bytes) -> Result<M> {

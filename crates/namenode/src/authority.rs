@@ -2,8 +2,7 @@
 
 use cairn_security::SaslError;
 use cairn_security::gssapi::Context;
-use cairn_security::server::{Authority, Offers};
-use cairn_security::token::DelegationTokenId;
+use cairn_security::server::{Authority, Identity, Offers, delegation};
 use cairn_wire::RemoteException;
 
 use crate::node::NameNode;
@@ -13,8 +12,10 @@ impl Authority for NameNode {
         self.config.security.as_ref().map_or(&Offers::Simple, |security| &security.offers)
     }
 
-    fn token_password(&self, id: &DelegationTokenId) -> Result<Vec<u8>, RemoteException> {
-        self.good_token_password(id).map_err(|refusal| refusal.0)
+    fn token(&self, identifier: &[u8]) -> Result<(Identity, Vec<u8>), RemoteException> {
+        let id = delegation(identifier)?;
+        let password = self.good_token_password(&id).map_err(|refusal| refusal.0)?;
+        Ok((Identity::Token(id), password))
     }
 
     fn user_of(&self, principal: &str) -> Result<String, SaslError> {

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use cairn_kms::{KmsOptions, ProviderPath, QueueOptions};
 
+use crate::block_tokens::BlockTokenConfig;
 use crate::host_names;
 use crate::salvager::Salvager;
 use crate::security::SecurityConfig;
@@ -300,6 +301,8 @@ pub struct NameNodeConfig {
     pub superuser: Option<String>,
     /// How clients show who they are; they are believed for `None`. Key `hadoop.security.authentication`.
     pub security: Option<SecurityConfig>,
+    /// What block tokens are like; there are none for `None`. Key `dfs.block.access.token.enable`.
+    pub block_tokens: Option<BlockTokenConfig>,
     /// The group whose members may do everything. Key `dfs.permissions.superusergroup`.
     pub supergroup: String,
     /// Which groups users are in.
@@ -536,6 +539,7 @@ impl Default for NameNodeConfig {
             reload: None,
             superuser: None,
             security: None,
+            block_tokens: None,
             supergroup: "supergroup".into(),
             groups: GroupsConfig::default(),
             service_policy: None,

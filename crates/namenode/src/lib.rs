@@ -15,6 +15,7 @@ mod ahead;
 mod audit;
 mod authority;
 mod backups;
+pub mod block_tokens;
 pub mod caching;
 mod carrier;
 mod clock;

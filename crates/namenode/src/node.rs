@@ -31,6 +31,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::ahead::Ahead;
 use crate::audit::AuditLog;
+use crate::block_tokens::BlockTokens;
 use crate::config::NameNodeConfig;
 use crate::dice::dice;
 use crate::diff_listings::DiffListings;
@@ -73,6 +74,8 @@ pub struct NameNode {
     pub topology: Topology,
     /// Turns to walk over large trees for clients. More than these would leave no thread for what else may wait.
     pub(crate) walks: Arc<Semaphore>,
+    /// What issues block tokens.
+    pub(crate) block_tokens: BlockTokens,
     /// Users' groups.
     pub groups: Groups,
     /// The user who may do everything.

@@ -32,6 +32,7 @@ use tokio::task::JoinSet;
 
 use crate::audit::AuditLog;
 use crate::backups::{self, Backups};
+use crate::block_tokens::BlockTokens;
 use crate::caching;
 use crate::clock::wall_ms;
 use crate::config::{self, NameNodeConfig, parts};
@@ -81,6 +82,12 @@ pub enum StartError {
     /// Log or store cannot be opened.
     #[error("cannot open the namespace: {0}")]
     Open(#[from] OpenError),
+    /// The system has no random numbers.
+    #[error("no random numbers: {why}")]
+    NoRandomness {
+        /// What it says.
+        why: String,
+    },
     /// Racks or lists of DataNodes cannot be read.
     #[error(transparent)]
     Topology(#[from] TopologyError),
@@ -225,8 +232,11 @@ impl NameNode {
             let inputs = Arc::clone(ns.last_inputs());
             let teller = Teller { keeper: Arc::clone(&keeper), reader: ns.reader(), inputs };
             ns.listen(Arc::new(teller));
+            let block_tokens = BlockTokens::new(config.block_tokens.as_ref())
+                .map_err(|error| StartError::NoRandomness { why: error.to_string() })?;
             let node = Arc::new(NameNode {
                 keeper,
+                block_tokens,
                 operations: Operations::default(),
                 reconfiguration: Reconfiguration::new(
                     config.reload.clone(),
@@ -396,6 +406,9 @@ impl RunningNameNode {
         running.spawn_service("the satisfier of storage policies", satisfier::take_up);
         running.spawn_service("the warming-up of keys", warm_up_keys);
         running.spawn_service("the watch over delegation tokens", tokens::look_after);
+        running.spawn_service("the keys of block tokens", |node| async move {
+            node.block_tokens.look_after_keys().await
+        });
         running.spawn_service("re-encryption", reencryption::run);
         running.spawn_service("the emptier of the trash", trash::empty_trash);
         running.spawn_service("the watch over lazy files", lazy_files::watch);

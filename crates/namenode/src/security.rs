@@ -61,7 +61,9 @@ impl SecurityConfig {
                 return Err(RemoteException::new(class::ACCESS_CONTROL, text));
             }
             Authentication::Kerberos { principal, .. } if user.real.is_none() => Some(principal),
-            Authentication::Kerberos { .. } | Authentication::Token => None,
+            Authentication::Kerberos { .. } | Authentication::Token | Authentication::Block(_) => {
+                None
+            }
         };
         let Some(protocol) = protocol.filter(|name| [DATANODE, LIFELINE].contains(name)) else {
             return Ok(());

@@ -9,7 +9,7 @@ use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, respond}
 use cairn_security::client::{ClientHandshake, ClientStep, Credentials};
 use cairn_security::digest_md5::Secret;
 use cairn_security::gssapi::Context;
-use cairn_security::server::{Authority, Offers};
+use cairn_security::server::{Authority, Identity, Offers, delegation};
 use cairn_security::token::{self, DelegationTokenId};
 use cairn_security::{Protection, SaslError};
 use cairn_wire::RemoteException;
@@ -44,8 +44,9 @@ impl Authority for Echo {
         &self.0
     }
 
-    fn token_password(&self, id: &DelegationTokenId) -> Result<Vec<u8>, RemoteException> {
-        Ok(token::password(&id.encode(), KEY))
+    fn token(&self, identifier: &[u8]) -> Result<(Identity, Vec<u8>), RemoteException> {
+        let id = delegation(identifier)?;
+        Ok((Identity::Token(id), token::password(identifier, KEY)))
     }
 
     fn user_of(&self, principal: &str) -> Result<String, SaslError> {

@@ -13,6 +13,7 @@ use cairn_wire::proto::common::{
     RpcSaslProtoSaslState as State,
 };
 
+use crate::block_token::BlockTokenId;
 use crate::digest_md5::{DigestServer, NONCE_LEN};
 use crate::gssapi::{Context, GssServer, GssStep};
 use crate::sasl::Layer;
@@ -23,6 +24,8 @@ use crate::{Protection, SaslError};
 const MESSAGES_MAX: u32 = 16;
 /// A mechanism's name for tokens, and the method's.
 pub(crate) const TOKEN: (&str, &str) = ("TOKEN", "DIGEST-MD5");
+/// Those for who is believed.
+const SIMPLE: (&str, &str) = ("SIMPLE", "");
 /// Those for Kerberos.
 pub(crate) const KERBEROS: (&str, &str) = ("KERBEROS", "GSSAPI");
 
@@ -31,6 +34,8 @@ pub(crate) const KERBEROS: (&str, &str) = ("KERBEROS", "GSSAPI");
 pub enum Offers {
     /// They say it, and are believed.
     Simple,
+    /// Likewise; or they show a token, by which more may be had.
+    Tokens,
     /// By a ticket of Kerberos for this service, or by a token that this server has issued.
     Secure {
         /// The first part of the server's principal.
@@ -47,8 +52,8 @@ pub trait Authority: Send + Sync {
     /// How clients may show who they are.
     fn offers(&self) -> &Offers;
 
-    /// The password of a token, if it is known and has not ended. May wait for a disk.
-    fn token_password(&self, id: &DelegationTokenId) -> Result<Vec<u8>, RemoteException>;
+    /// Who has the token with this identifier, and its password, if it is known and has not ended. May wait for a disk.
+    fn token(&self, identifier: &[u8]) -> Result<(Identity, Vec<u8>), RemoteException>;
 
     /// The user that a principal stands for.
     fn user_of(&self, principal: &str) -> Result<String, SaslError>;
@@ -64,6 +69,16 @@ pub enum Identity {
     Kerberos(String),
     /// Whoever has this token.
     Token(DelegationTokenId),
+    /// Whoever has this token to a block.
+    Block(Box<BlockTokenId>),
+}
+
+/// What a delegation token's identifier says.
+pub fn delegation(identifier: &[u8]) -> Result<DelegationTokenId, RemoteException> {
+    DelegationTokenId::decode(identifier).map_err(|_| {
+        let text = "Can't de-serialize tokenIdentifier";
+        unauthorized(class::INVALID_TOKEN, text)
+    })
 }
 
 /// What comes of a message.
@@ -71,8 +86,8 @@ pub enum Identity {
 pub enum Step {
     /// The client is to get this.
     Reply(RpcSaslProto),
-    /// The client is to get this, and goes on without SASL.
-    Simple(RpcSaslProto),
+    /// The client is to get this, if anything, and goes on without SASL.
+    Simple(Option<RpcSaslProto>),
     /// The client is to get this, and is known. What follows is enclosed by the layer, if there is one.
     Done(RpcSaslProto, Identity, Option<Layer>),
 }
@@ -118,14 +133,20 @@ impl ServerHandshake {
         if state == State::Initiate && message.auths.len() != 1 {
             return Err(refused("Client mechanism is malformed"));
         }
-        let Offers::Secure { service, host, protections } = offers else {
-            return match state {
-                State::Response => Err(refused("No SASL exchange is going on")),
-                _ => Ok(Step::Simple(reply(State::Success, None))),
-            };
+        let (protections, second) = match offers {
+            Offers::Simple => {
+                return match state {
+                    State::Response => Err(refused("No SASL exchange is going on")),
+                    _ => Ok(Step::Simple(Some(reply(State::Success, None)))),
+                };
+            }
+            Offers::Tokens => (&[Protection::Authentication][..], auth(SIMPLE, None)),
+            Offers::Secure { service, host, protections } => {
+                (&protections[..], auth(KERBEROS, Some((service, host))))
+            }
         };
         if self.offered.is_empty() {
-            self.offered = vec![auth(TOKEN, "", "default"), auth(KERBEROS, service, host)];
+            self.offered = vec![auth(TOKEN, Some(("", "default"))), second];
         }
         match state {
             State::Negotiate if self.has_negotiated => {
@@ -137,8 +158,9 @@ impl ServerHandshake {
                 match self.offered.iter().position(|offer| offer == chosen) {
                     None if self.has_negotiated => {
                         let method = &chosen.method;
+                        let second = &self.offered[1].method;
                         let text = format!(
-                            "{method} authentication is not enabled.  Available:[TOKEN, KERBEROS]"
+                            "{method} authentication is not enabled.  Available:[TOKEN, {second}]"
                         );
                         Err(denied(text))
                     }
@@ -150,6 +172,8 @@ impl ServerHandshake {
                         }
                         self.respond(message, authority)
                     }
+                    // The client does not wait for a word.
+                    Some(_) if *offers == Offers::Tokens => Ok(Step::Simple(None)),
                     Some(_) => {
                         self.digest = None;
                         self.gssapi = Some(GssServer::new(authority.accept()?, protections));
@@ -196,26 +220,22 @@ impl ServerHandshake {
             return Ok(Step::Reply(reply(State::Challenge, Some(challenge))));
         }
         let verified = digest.verify(&token, |identifier| {
-            let id = DelegationTokenId::decode(identifier).map_err(|_| {
-                let text = "Can't de-serialize tokenIdentifier";
-                unauthorized(class::INVALID_TOKEN, text)
-            })?;
-            let found = authority.token_password(&id);
-            let password =
+            let found = authority.token(identifier);
+            let (identity, password) =
                 found.map_err(|error| unauthorized(&error.class, error.message.clone()))?;
-            Ok::<_, RemoteException>((password, id))
+            Ok::<_, RemoteException>((password, identity))
         })?;
-        let identity = Identity::Token(verified.token);
-        Ok(Step::Done(reply(State::Success, Some(verified.answer)), identity, verified.layer))
+        let reply = reply(State::Success, Some(verified.answer));
+        Ok(Step::Done(reply, verified.token, verified.layer))
     }
 }
 
-fn auth((method, mechanism): (&str, &str), protocol: &str, server_id: &str) -> Auth {
+fn auth((method, mechanism): (&str, &str), server: Option<(&str, &str)>) -> Auth {
     Auth {
         method: method.to_owned(),
         mechanism: mechanism.to_owned(),
-        protocol: Some(protocol.to_owned()),
-        server_id: Some(server_id.to_owned()),
+        protocol: server.map(|(protocol, _)| protocol.to_owned()),
+        server_id: server.map(|(_, server_id)| server_id.to_owned()),
         challenge: None,
     }
 }

@@ -6,7 +6,7 @@ use cairn_security::client::{ClientHandshake, ClientStep, Credentials};
 use cairn_security::digest_md5::Secret;
 use cairn_security::gssapi::Context;
 use cairn_security::sasl::Layer;
-use cairn_security::server::{Authority, Identity, Offers, ServerHandshake, Step};
+use cairn_security::server::{Authority, Identity, Offers, ServerHandshake, Step, delegation};
 use cairn_security::token::{self, DelegationTokenId};
 use cairn_security::{Protection, SaslError};
 use cairn_wire::RemoteException;
@@ -78,11 +78,13 @@ impl Authority for Server {
         &self.offers
     }
 
-    fn token_password(&self, id: &DelegationTokenId) -> Result<Vec<u8>, RemoteException> {
+    fn token(&self, identifier: &[u8]) -> Result<(Identity, Vec<u8>), RemoteException> {
+        let id = delegation(identifier)?;
         if id.sequence == 13 {
             return Err(RemoteException::new(class::INVALID_TOKEN, "gone"));
         }
-        Ok(token::password(&id.encode(), KEY))
+        let password = token::password(identifier, KEY);
+        Ok((Identity::Token(id), password))
     }
 
     fn user_of(&self, principal: &str) -> Result<String, SaslError> {
@@ -154,7 +156,7 @@ fn speak(client: &Client, server: &Server) -> Result<Known, String> {
         let step = other.take(message, server).map_err(|error| error.to_string())?;
         let (reply, known) = match step {
             Step::Reply(reply) => (reply, None),
-            Step::Simple(reply) => (reply, Some((None, None))),
+            Step::Simple(reply) => (reply.unwrap_or_default(), Some((None, None))),
             Step::Done(reply, identity, layer) => (reply, Some((Some(identity), layer))),
         };
         match one.take(reply, client).map_err(|error| error.to_string())? {

@@ -63,6 +63,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     audit(conf, &mut c.audit)?;
     conf.millis("hadoop.http.idle_timeout.ms", &mut c.http_idle_timeout)?;
     c.web = webhdfs::of_namenode(conf)?;
+    c.block_tokens = security::block_tokens(conf)?;
     security::of_namenode(conf, &mut c)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
     c.properties = conf.properties();

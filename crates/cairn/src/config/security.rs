@@ -6,8 +6,10 @@ use anyhow::{Context, Result, bail};
 use cairn_datanode::DataNodeConfig;
 use cairn_kerberos::Ticket;
 use cairn_namenode::NameNodeConfig;
+use cairn_namenode::block_tokens::BlockTokenConfig;
 use cairn_namenode::security::{Acceptor, SecurityConfig};
 use cairn_net::rpc_client::SharedCredentials;
+use cairn_security::block_token::Form;
 use cairn_security::kerberos_name::server_principal;
 use cairn_security::server::Offers;
 use cairn_security::{KerberosName, NameRules, Protection};
@@ -39,6 +41,29 @@ fn need(conf: &Configuration, key: &str) -> Result<String> {
     let value = conf.get(key).map(|value| value.trim().to_string());
     let value = value.filter(|value| !value.is_empty());
     value.with_context(|| format!("{AUTHENTICATION} is kerberos, and {key} is not set"))
+}
+
+/// What block tokens are like, if there are any. DataNodes are told by their NameNode.
+///
+/// Source: Hadoop 3.5.0 `BlockManager#createBlockTokenSecretManager`.
+pub fn block_tokens(conf: &Configuration) -> Result<Option<BlockTokenConfig>> {
+    let (mut is_on, mut is_proto) = (false, false);
+    conf.boolean("dfs.block.access.token.enable", &mut is_on)?;
+    conf.boolean("dfs.block.access.token.protobuf.enable", &mut is_proto)?;
+    let (mut interval, mut lifetime) = (600, 600);
+    for (key, minutes) in [
+        ("dfs.block.access.key.update.interval", &mut interval),
+        ("dfs.block.access.token.lifetime", &mut lifetime),
+    ] {
+        conf.number(key, minutes)?;
+        if *minutes == 0 {
+            bail!("{key} is 0: it takes minutes");
+        }
+    }
+    let minutes = |count: u64| Duration::from_secs(count.saturating_mul(60));
+    let form = if is_proto { Form::Protobuf } else { Form::Legacy };
+    let (key_interval, lifetime) = (minutes(interval), minutes(lifetime));
+    Ok(is_on.then_some(BlockTokenConfig { key_interval, lifetime, form }))
 }
 
 /// What both roles need.

@@ -5,7 +5,7 @@ use super::Configuration;
 use anyhow::{Result, bail};
 
 /// Keys, the values with which they ask for nothing that there is not, and what the others ask for.
-const ASKS: [(&str, &[&str], &str); 9] = [
+const ASKS: [(&str, &[&str], &str); 8] = [
     ("hadoop.security.authentication", &["simple", "kerberos"], "it takes simple or kerberos"),
     ("hadoop.security.group.mapping", &GROUP_MAPPINGS, "only the system is asked for groups"),
     (
@@ -18,7 +18,6 @@ const ASKS: [(&str, &[&str], &str); 9] = [
         &["org.apache.hadoop.security.SaslPropertiesResolver"],
         "connections of all clients are protected alike",
     ),
-    ("dfs.block.access.token.enable", &["false"], "block tokens are not supported"),
     ("dfs.encrypt.data.transfer", &["false"], "encrypted data transfer is not supported"),
     ("dfs.data.transfer.protection", &[], "protected data transfer is not supported"),
     (
@@ -62,7 +61,6 @@ mod tests {
         for (key, value) in [
             ("hadoop.security.authentication", "kerberos_ssl"),
             ("hadoop.security.saslproperties.resolver.class", "org.example.Any"),
-            ("dfs.block.access.token.enable", "true"),
             ("dfs.encrypt.data.transfer", "TRUE"),
             ("dfs.data.transfer.protection", "privacy"),
             ("dfs.namenode.inode.attributes.provider.class", "org.example.Ranger"),
@@ -80,7 +78,6 @@ mod tests {
         for (key, value) in [
             ("hadoop.security.authentication", "Simple"),
             ("hadoop.security.authentication", "kerberos"),
-            ("dfs.block.access.token.enable", "false"),
             ("dfs.data.transfer.protection", ""),
             ("dfs.namenode.inode.attributes.provider.class", " "),
             (

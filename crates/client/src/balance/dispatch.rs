@@ -9,9 +9,12 @@ use crate::error::{ClientError, Result};
 use crate::fs::FileSystem;
 use crate::protocol::convert;
 use crate::types::Block;
+use cairn_security::block_keys::BlockKeys;
+use cairn_security::block_token::{AccessMode, BlockTokenId};
 use cairn_wire::proto::hdfs::*;
 use cairn_wire::transfer::Op;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -73,6 +76,7 @@ impl<'a> Dispatcher<'a> {
             return Ok(());
         }
         let identity = self.fs.block_pool().await?;
+        let keys = self.fs.block_keys().await?.map(Arc::new);
         let mut running = JoinSet::new();
         for planned in moves {
             let block = Block {
@@ -84,7 +88,7 @@ impl<'a> Dispatcher<'a> {
             let from = self.nodes.infos[planned.from].clone();
             let to = self.nodes.infos[planned.to].clone();
             let slots = (self.slots[planned.from].clone(), self.slots[planned.to].clone());
-            let fs = self.fs.clone();
+            let (fs, keys) = (self.fs.clone(), keys.clone());
             running.spawn(async move {
                 // Always in the order of the slots' addresses, so that two moves never wait for each other.
                 let (first, second) = match Arc::as_ptr(&slots.0) <= Arc::as_ptr(&slots.1) {
@@ -94,7 +98,8 @@ impl<'a> Dispatcher<'a> {
                 let _first = first.acquire().await;
                 let _second =
                     if Arc::ptr_eq(&first, &second) { None } else { Some(second.acquire().await) };
-                (planned.len, replace(&fs, &block, from, &to, planned.kind).await)
+                let token = token(keys.as_deref(), &block, planned.kind);
+                (planned.len, replace(&fs, &block, token, from, &to, planned.kind).await)
             });
         }
         while let Some(done) = running.join_next().await {
@@ -118,10 +123,32 @@ impl<'a> Dispatcher<'a> {
     }
 }
 
+/// A token for a move: what fetches a replica shows it to the DataNode that has it.
+///
+/// Source: Hadoop 3.5.0 `KeyManager#getAccessToken`.
+fn token(keys: Option<&BlockKeys>, block: &Block, kind: i32) -> convert::Token {
+    let Some(keys) = keys else { return convert::no_token() };
+    let id = BlockTokenId {
+        pool: Some(block.pool.clone()),
+        block: block.id.0,
+        modes: [AccessMode::Replace, AccessMode::Copy].into_iter().collect(),
+        storage_types: vec![kind],
+        ..BlockTokenId::default()
+    };
+    keys.issue(id, now_ms())
+}
+
+/// The time by which DataNodes see whether tokens have ended.
+pub(super) fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}
+
 /// Has `to` fetch a replica from `from`, and the NameNode delete it there.
 async fn replace(
     fs: &FileSystem,
     block: &Block,
+    token: convert::Token,
     from: DatanodeInfoProto,
     to: &DatanodeInfoProto,
     kind: i32,
@@ -130,7 +157,7 @@ async fn replace(
     let request = OpReplaceBlockProto {
         header: BaseHeaderProto {
             block: convert::block_proto(block),
-            token: Some(convert::no_token()),
+            token: Some(token),
             trace_info: None,
         },
         del_hint: from.id.datanode_uuid.clone(),

@@ -5,7 +5,7 @@
 use super::{connect, failure, response};
 use crate::config::ClientConfig;
 use crate::error::{ClientError, Result};
-use crate::protocol::convert::{self, Located};
+use crate::protocol::convert::{self, Located, Token};
 use crate::types::{Block, ChecksumMode, DataNodeAddr};
 use cairn_codec::crc::ChecksumKind;
 use cairn_stripe::Policy;
@@ -69,7 +69,7 @@ pub(crate) async fn group_checksum(
     let request = OpBlockGroupChecksumProto {
         header: BaseHeaderProto {
             block: convert::block_proto(&block),
-            token: Some(located.token(0)),
+            token: Some(Token::clone(&located.whole)),
             trace_info: None,
         },
         datanodes: DatanodeInfosProto { datanodes: located.infos.clone() },

@@ -16,13 +16,18 @@ pub(crate) mod write_block;
 
 use crate::config::ClientConfig;
 use crate::error::{ClientError, Result};
-use crate::protocol::convert;
+use crate::protocol::convert::{self, Located, Token};
 use crate::protocol::namenode::remote_error;
-use crate::types::{Block, DataNodeAddr};
-use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
+use crate::types::DataNodeAddr;
+use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError, SharedCredentials};
 use cairn_net::transfer_stream::{TransferError, TransferOptions, TransferStream};
+use cairn_security::client::Credentials;
+use cairn_security::digest_md5::Secret;
+use cairn_security::gssapi::Context;
+use cairn_security::{Protection, SaslError};
 use cairn_wire::proto::hdfs::*;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The protocol that clients speak to DataNodes.
@@ -93,17 +98,50 @@ fn checked(response: BlockOpResponseProto, addr: &DataNodeAddr) -> Result<BlockO
     })
 }
 
+/// A block token that is shown to a DataNode's RPC port; nothing where there are none.
+fn shown(token: &Token) -> Option<SharedCredentials> {
+    let Token { identifier, password, .. } = token.clone();
+    let secret = Secret { identifier, password };
+    let is_token = !secret.identifier.is_empty();
+    is_token.then(|| SharedCredentials(Arc::new(ShownToken(secret))))
+}
+
+/// Shows a block token.
+struct ShownToken(Secret);
+
+impl Credentials for ShownToken {
+    fn token(&self) -> Option<Secret> {
+        Some(self.0.clone())
+    }
+
+    fn initiate(&self, _: &str, _: &str) -> Result<Option<Box<dyn Context>>, SaslError> {
+        Ok(None)
+    }
+
+    fn protections(&self) -> &[Protection] {
+        &Protection::ALL
+    }
+
+    fn allows_simple(&self) -> bool {
+        true
+    }
+}
+
 /// How many bytes of a block that is being written a reader may see.
 ///
 /// Source: Hadoop 3.5.0 `ClientDatanodeProtocol#getReplicaVisibleLength`.
 pub(crate) async fn visible_len(
     config: &ClientConfig,
     addr: &DataNodeAddr,
-    block: &Block,
+    located: &Located,
 ) -> Result<u64> {
+    let block = &located.block.block;
     let ipc = format!("{}:{}", addr.ip, addr.ipc_port);
-    let options =
-        RpcClientOptions { call_timeout: config.socket_timeout, ..RpcClientOptions::default() };
+    let options = RpcClientOptions {
+        call_timeout: config.socket_timeout,
+        credentials: shown(&located.whole),
+        ..RpcClientOptions::default()
+    };
     let rpc = RpcClient::new(&ipc, CLIENT_DATANODE_PROTOCOL, config.user.as_str(), options);
     let request = GetReplicaVisibleLengthRequestProto { block: convert::block_proto(block) };
     let answer = rpc.call("getReplicaVisibleLength", &request).await;

@@ -18,6 +18,8 @@ pub(crate) type Token = TokenProto;
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
     pub block: FileBlock,
+    /// The token of the block or of the whole group.
+    pub whole: Box<Token>,
     /// The token of the block, or of each location of a group.
     pub tokens: Vec<Token>,
     /// `StorageTypeProto` of each location.
@@ -33,7 +35,7 @@ impl Located {
     }
 }
 
-/// The token of a cluster without security.
+/// The token of a cluster without block tokens.
 pub(crate) fn no_token() -> Token {
     Token { identifier: vec![], password: vec![], kind: String::new(), service: String::new() }
 }
@@ -151,10 +153,12 @@ pub(crate) fn located(proto: LocatedBlockProto) -> Result<Located> {
             unit: UnitIndex(indices.as_ref().map_or(0, |indices| indices[i])),
         })
         .collect();
+    let whole = Box::new(proto.block_token.clone());
     let tokens =
         if proto.block_tokens.is_empty() { vec![proto.block_token] } else { proto.block_tokens };
     Ok(Located {
         block: FileBlock { block, offset_in_file: proto.offset, corrupt: proto.corrupt, locations },
+        whole,
         tokens,
         storage_types: proto.storage_types,
         infos: proto.locs,

@@ -47,6 +47,8 @@ struct BadReplica {
     uuid: String,
     error: String,
     corrupt: Corrupt,
+    /// It may be good, with another block token.
+    wants_token: bool,
 }
 
 /// Whether bytes that did not match their CRC came from a replica.
@@ -136,7 +138,7 @@ impl OpenedFile {
     /// beside those that failed, these serve at once; otherwise it is asked once more after a wait, and all get another
     /// chance. The length known at open stays.
     pub(crate) async fn refresh(&self, offset: u64) -> Result<()> {
-        if self.locate(offset).await? == Named::Others {
+        if self.locate(offset).await? == Named::Others || self.has_new_tokens(offset)? {
             return Ok(());
         }
         tokio::time::sleep(REFRESH_WAIT).await;
@@ -145,6 +147,23 @@ impl OpenedFile {
         let group = self.block_at(offset)?.block.block.id.group();
         self.bad_nodes().retain(|block, _| block.group() != group);
         Ok(())
+    }
+
+    /// Gives those another chance that wanted a block token, which has come with the locations; false where there are none.
+    ///
+    /// Source: Hadoop 3.5.0 `DFSInputStream#tokenRefetchNeeded`.
+    fn has_new_tokens(&self, offset: u64) -> Result<bool> {
+        let group = self.block_at(offset)?.block.block.id.group();
+        let mut found = false;
+        self.bad_nodes().retain(|block, bad| {
+            if block.group() == group {
+                let before = bad.len();
+                bad.retain(|replica| !replica.wants_token);
+                found |= bad.len() < before;
+            }
+            !bad.is_empty()
+        });
+        Ok(found)
     }
 
     /// Asks where the block at `offset` can be read after what is known has failed.
@@ -191,6 +210,9 @@ impl OpenedFile {
             block.id = block.id.internal(location.unit);
         }
         match (is_silence(error), &location.addr) {
+            (_, addr) if error.wants_token() => {
+                tracing::debug!(%block, %addr, %error, "another block token is needed");
+            }
             (true, addr) if !self.session.silent.note(addr) => {
                 tracing::debug!(%block, %addr, %error, "left out of this read");
             }
@@ -202,7 +224,8 @@ impl OpenedFile {
             _ => Corrupt::No,
         };
         let uuid = location.addr.uuid.clone();
-        let new = BadReplica { uuid, error: error.to_string(), corrupt };
+        let wants_token = error.wants_token();
+        let new = BadReplica { uuid, error: error.to_string(), corrupt, wants_token };
         let mut bad = self.bad_nodes();
         let known = bad.entry(block.id).or_default();
         // Others may have found it bad at the same time.

@@ -64,7 +64,7 @@ async fn visible_tail(session: &Session, path: &str, last: &Located) -> Result<u
     loop {
         let (mut not_ready, mut why) = (Vec::new(), None);
         for addr in asked {
-            match visible_len(config, addr, &last.block.block).await {
+            match visible_len(config, addr, last).await {
                 Ok(len) => return Ok(len),
                 // The pipeline may not have come as far. Any other error may hide bytes.
                 Err(error) if error.is_remote(class::REPLICA_NOT_FOUND) => {}

@@ -4,8 +4,10 @@ use cairn_client::{
     BlockLocation, ClientConfig, CreateOptions, DataNodeFilter, FileBlock, FileSystem, Result,
 };
 use cairn_datanode::{DataNode, DataNodeConfig, Durability, RunningDataNode};
+use cairn_namenode::block_tokens::BlockTokenConfig;
 use cairn_namenode::config::Durability as LogDurability;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
+use cairn_security::block_token::Form;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,6 +18,12 @@ pub struct Cluster {
     pub datanodes: Vec<RunningDataNode>,
     pub namenode: RunningNameNode,
     dir: TempDir,
+}
+
+/// What block tokens of all these clusters are like: whatever is done without one, or with the wrong one, shows.
+pub fn tokens() -> BlockTokenConfig {
+    let hours = Duration::from_secs(10 * 3600);
+    BlockTokenConfig { key_interval: hours, lifetime: hours, form: Form::Legacy }
 }
 
 pub fn any_port() -> SocketAddr {
@@ -49,6 +57,7 @@ impl Cluster {
             min_block_len: 1024,
             superuser: Some("root".to_string()),
             safe_mode_extension: Duration::ZERO,
+            block_tokens: Some(tokens()),
             ..NameNodeConfig::default()
         };
         let mut data_config = DataNodeConfig {

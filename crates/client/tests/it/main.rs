@@ -1,6 +1,7 @@
 //! The client against a NameNode and DataNodes in this process.
 
 mod balancing;
+mod block_tokens;
 mod caching;
 mod cloned;
 mod cluster;

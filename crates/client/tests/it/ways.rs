@@ -207,7 +207,8 @@ async fn a_unit_is_read_from_its_second_datanode_when_the_first_is_gone() {
         block.storage_types.insert(0, block.storage_types[0]);
         block.storage_i_ds.insert(0, "gone".to_string());
         block.block_indices = Some(vec![0, 0, 1, 2]);
-        block.block_tokens = vec![block.block_token.clone(); 4];
+        block.block_tokens.truncate(3);
+        block.block_tokens.insert(0, block.block_tokens[0].clone());
     };
     let (fs, _) = client(&cluster, |_| {}, edit).await;
     read_range(&fs.open("/f").await.unwrap(), 10, &data[10..70_000]).await;

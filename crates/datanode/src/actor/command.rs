@@ -49,8 +49,14 @@ pub(super) fn run(node: &Arc<Node>, command: DatanodeCommandProto) -> bool {
         Type::BlockIdCommand => {
             command.blk_id_cmd.into_iter().for_each(|blocks| run_cache(node, blocks))
         }
-        // There is no upgrade to finalize and no block token to sign.
-        Type::FinalizeCommand | Type::KeyUpdateCommand => {}
+        Type::KeyUpdateCommand => {
+            let sent = command.key_update_cmd.unwrap_or_default().keys;
+            if let Err(error) = node.block_tokens.take(&sent) {
+                tracing::warn!(%error, "the NameNode has sent keys that are none");
+            }
+        }
+        // There is no upgrade to finalize.
+        Type::FinalizeCommand => {}
         Type::NullDatanodeCommand | Type::UnusedUpgradeCommand => {}
     }
     false

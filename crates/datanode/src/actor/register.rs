@@ -36,9 +36,13 @@ pub(super) async fn register(node: &Arc<Node>) -> Result<()> {
     node.dataset.begin_registration();
     let request = RegisterDatanodeRequestProto { registration: registration(node, &info) };
     let answer: RegisterDatanodeResponseProto = call(node, "registerDatanode", &request).await?;
+    node.block_tokens.take(&answer.registration.keys)?;
     // A NameNode that does not know the number does not return it.
     let process_number = node.process_number;
-    node.set_registration(DatanodeRegistrationProto { process_number, ..answer.registration });
+    // What goes with each call needs no keys.
+    let keys = ExportedBlockKeysProto::default();
+    let registration = DatanodeRegistrationProto { process_number, keys, ..answer.registration };
+    node.set_registration(registration);
     Ok(())
 }
 

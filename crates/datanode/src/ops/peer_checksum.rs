@@ -4,7 +4,7 @@ use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::messages;
 use crate::node::Node;
-use cairn_wire::proto::common::TokenProto;
+use cairn_security::block_token::AccessMode;
 use cairn_wire::proto::hdfs::{
     BaseHeaderProto, BlockChecksumOptionsProto, BlockOpResponseProto, DatanodeInfoProto,
     OpBlockChecksumProto, OpBlockChecksumResponseProto, Status,
@@ -25,7 +25,7 @@ pub(super) async fn peer_checksum(
     let request = OpBlockChecksumProto {
         header: BaseHeaderProto {
             block: messages::extended_block(block),
-            token: Some(TokenProto::default()),
+            token: Some(node.block_tokens.own(block, AccessMode::Read)),
             trace_info: None,
         },
         block_checksum_options: options,

@@ -9,7 +9,7 @@ use crate::node::Node;
 use crate::node::tasks::Counted;
 use cairn_net::transfer_stream::TransferStream;
 use cairn_replica::ReplicaState;
-use cairn_wire::proto::common::TokenProto;
+use cairn_security::block_token::AccessMode;
 use cairn_wire::proto::hdfs::{
     BaseHeaderProto, BlockOpResponseProto, ClientOperationHeaderProto, DatanodeInfoProto,
     OpTransferBlockProto, OpWriteBlockProto, OpWriteBlockProtoBlockConstructionStage as Stage,
@@ -148,7 +148,7 @@ pub(crate) async fn copy(
         header: ClientOperationHeaderProto {
             base_header: BaseHeaderProto {
                 block: messages::extended_block(&sent),
-                token: Some(TokenProto::default()),
+                token: Some(node.block_tokens.own(&sent, AccessMode::Write)),
                 trace_info: None,
             },
             client_name: client,

@@ -7,7 +7,7 @@ use crate::messages::{self, SOFTWARE_VERSION};
 use crate::node::Node;
 use crate::ops::virtual_block;
 use crate::volume::Volume;
-use cairn_net::rpc_server::{Call, respond};
+use cairn_net::rpc_server::{Authentication, Call, respond};
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::{
@@ -62,6 +62,12 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
     match call.method.as_str() {
         "getReplicaVisibleLength" => {
             let request: GetReplicaVisibleLengthRequestProto = call.decode()?;
+            let shown = match &call.user.by {
+                Authentication::Block(id) => Some(&**id),
+                _ => None,
+            };
+            let allowed = node.block_tokens.check_shown(&request.block, shown);
+            allowed.map_err(|error| RemoteException::new(class::INVALID_TOKEN, error.0))?;
             let block = messages::block(&request.block);
             virtual_block::check_unfenced(node, &block)?;
             let length = match virtual_block::may_be_elsewhere(node, &block) {

@@ -1,7 +1,7 @@
 //! Calls that are not for everybody.
 
 use crate::node::Node;
-use cairn_net::rpc_server::Call;
+use cairn_net::rpc_server::{Authentication, Call};
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 
@@ -9,6 +9,10 @@ use cairn_wire::exception::class;
 ///
 /// Source: Hadoop 3.5.0 `DataNode#checkSuperuserPrivilege`.
 pub(super) async fn check_superuser(node: &Node, call: &Call) -> Result<(), RemoteException> {
+    // A token to a block is for nothing else, whomever it names.
+    if matches!(call.user.by, Authentication::Block(_)) {
+        return Err(RemoteException::new(class::ACCESS_CONTROL, "Permission denied."));
+    }
     let (user, config) = (&call.user.effective, &node.config);
     let is_free = !config.permissions_enabled || *user == config.user;
     if is_free || node.groups.of(user).await.contains(&config.supergroup) {

@@ -2,6 +2,7 @@
 
 mod admin;
 mod balance;
+mod block_tokens;
 mod bounds;
 mod caching;
 mod checksum;

@@ -162,13 +162,13 @@ async fn get_next_sps_path(node: &NameNode, call: &Call) -> Answer {
     answer(&nn::GetNextSPSPathResponseProto { sps_path: node.satisfier.take().map(|id| id.0) })
 }
 
-/// That there are none: blocks are served without tokens.
+/// What balancers issue block tokens with.
 ///
 /// Source: Hadoop 3.5.0 `BlockManager#getBlockKeys`, `ExportedBlockKeys.DUMMY_KEYS`.
 async fn get_block_keys(node: &NameNode, call: &Call) -> Answer {
     call.decode::<nn::GetBlockKeysRequestProto>()?;
     node.check_superuser(call).await?;
-    answer(&nn::GetBlockKeysResponseProto { keys: Some(pb::ExportedBlockKeysProto::default()) })
+    answer(&nn::GetBlockKeysResponseProto { keys: Some(node.block_tokens.exported()) })
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#isUpgradeFinalized`.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cairn_security::block_token::BlockTokenId;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::RpcResponseHeaderProtoRpcErrorCodeProto as Code;
@@ -34,6 +35,8 @@ pub enum Authentication {
     },
     /// By a token that was issued to the user, perhaps for who acts for it.
     Token,
+    /// By a token to a block, which says what may be asked for.
+    Block(Box<BlockTokenId>),
 }
 
 impl Authentication {
@@ -42,7 +45,7 @@ impl Authentication {
         match self {
             Authentication::Simple => "SIMPLE",
             Authentication::Kerberos { .. } => "KERBEROS",
-            Authentication::Token => "TOKEN",
+            Authentication::Token | Authentication::Block(_) => "TOKEN",
         }
     }
 }

@@ -19,7 +19,6 @@ use cairn_security::digest_md5::NONCE_LEN;
 use cairn_security::gssapi;
 use cairn_security::sasl::Layer;
 use cairn_security::server::{self, Authority, Offers, ServerHandshake, Step};
-use cairn_security::token::DelegationTokenId;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::{
     IpcConnectionContextProto, RequestHeaderProto, RpcKindProto, RpcRequestHeaderProto,
@@ -279,7 +278,9 @@ impl<S: Service> Connection<S> {
             Some(AuthProtocol::Sasl) => self.sasl = Some(ServerHandshake::new(nonce()?)),
             Some(AuthProtocol::None) => {
                 let authority = self.shared.service.authority();
-                if authority.is_some_and(|authority| *authority.offers() != Offers::Simple) {
+                if authority
+                    .is_some_and(|authority| matches!(authority.offers(), Offers::Secure { .. }))
+                {
                     self.shared.metrics.note_unauthorized();
                     let message =
                         "SIMPLE authentication is not enabled.  Available:[TOKEN, KERBEROS]";
@@ -396,7 +397,7 @@ impl<S: Service> Connection<S> {
             Step::Reply(reply) => self.send_sasl(&reply),
             Step::Simple(reply) => {
                 self.sasl = None;
-                self.send_sasl(&reply);
+                reply.iter().for_each(|reply| self.send_sasl(reply));
             }
             Step::Done(reply, identity, layer) => {
                 debug!(peer = %self.peer, ?identity, "an RPC client has shown who it is");
@@ -607,7 +608,7 @@ impl Authority for Believing {
         &Offers::Simple
     }
 
-    fn token_password(&self, _: &DelegationTokenId) -> Result<Vec<u8>, RemoteException> {
+    fn token(&self, _: &[u8]) -> Result<(server::Identity, Vec<u8>), RemoteException> {
         Err(RemoteException::new(class::INVALID_TOKEN, "There are no tokens"))
     }
 

@@ -44,6 +44,12 @@ pub(super) fn user(
                 _ => Ok(UserInfo { effective: own, real: None, by: by(principal.clone()) }),
             }
         }
+        // Whom it was issued to says nothing more than the token.
+        Some((Identity::Block(id), _)) => {
+            let pool = id.pool.as_deref().unwrap_or_default();
+            let user = named(id.user.clone()).unwrap_or_else(|| format!("{pool}:{}", id.block));
+            Ok(UserInfo { effective: user, real: None, by: Authentication::Block(id.clone()) })
+        }
         Some((Identity::Token(id), authority)) => {
             let effective = match id.owner.as_str() {
                 "" => return Err(denied("Can't retrieve username from tokenIdentifier.")),
@@ -87,8 +93,8 @@ mod tests {
             &Offers::Simple
         }
 
-        fn token_password(&self, _: &DelegationTokenId) -> Result<Vec<u8>, RemoteException> {
-            Ok(Vec::new())
+        fn token(&self, _: &[u8]) -> Result<(Identity, Vec<u8>), RemoteException> {
+            Err(denied("none"))
         }
 
         fn user_of(&self, principal: &str) -> Result<String, SaslError> {

@@ -17,8 +17,8 @@ use cairn_codec::crc;
 use cairn_net::disk_work::movable;
 use cairn_net::transfer_stream::TransferStream;
 use cairn_replica::UnitSum;
+use cairn_security::block_token::AccessMode;
 use cairn_stripe::UnitIndex;
-use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs::{
     BaseHeaderProto, BlockOpResponseProto, ClientOperationHeaderProto, ClientReadStatusProto,
     DatanodeInfoProto, OpReadBlockProto, Status,
@@ -391,7 +391,7 @@ impl Stream {
         let mut peer = node.connect_to_source(holder).await?;
         let base_header = BaseHeaderProto {
             block: messages::extended_block(block),
-            token: Some(TokenProto::default()),
+            token: Some(node.block_tokens.own(block, AccessMode::Read)),
             trace_info: None,
         };
         let request = OpReadBlockProto {

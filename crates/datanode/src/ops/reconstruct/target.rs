@@ -11,8 +11,8 @@ use crate::messages;
 use crate::node::Node;
 use cairn_net::disk_work::movable;
 use cairn_net::transfer_stream::TransferStream;
+use cairn_security::block_token::AccessMode;
 use cairn_stripe::GenerationStamp;
-use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs::{
     BaseHeaderProto, ClientOperationHeaderProto, DatanodeInfoProto, OpWriteBlockProto,
     OpWriteBlockProtoBlockConstructionStage as Stage,
@@ -195,7 +195,7 @@ fn request(
 ) -> OpWriteBlockProto {
     let base_header = BaseHeaderProto {
         block: messages::extended_block(block),
-        token: Some(TokenProto::default()),
+        token: Some(node.block_tokens.own(block, AccessMode::Write)),
         trace_info: None,
     };
     let source = node.registration().ok();

@@ -5,15 +5,17 @@
 
 use cairn_namespace::encryption::FileEncryption;
 use cairn_namespace::inode::Kind;
-use cairn_namespace::query::Entry;
+use cairn_namespace::query::{Entry, SmallFile};
 use cairn_redundancy::{Cluster, DataNode};
-use cairn_stripe::{BlockId, GenerationStamp, Policy, PolicyId};
+use cairn_security::block_token::AccessMode;
+use cairn_stripe::{BlockId, GenerationStamp, Policy, PolicyId, PolicyLayout, UnitIndex};
 use cairn_wire::proto::hdfs as pb;
 use prost::Message;
 use prost::encoding::encoded_len_varint;
 
 use super::super::convert;
 use super::places::Places;
+use crate::block_tokens::Issuer;
 
 pub(super) const fn number(field: u8) -> u8 {
     field << 3
@@ -208,6 +210,31 @@ fn put_datanode(out: &mut Vec<u8>, node: &DataNode) {
 /// `TokenProto` without a token: four empty fields.
 const NO_TOKEN: [u8; 8] = [bytes(1), 0, bytes(2), 0, bytes(3), 0, bytes(4), 0];
 
+/// The encoded tokens of a block.
+pub(super) struct Signed {
+    whole: Vec<u8>,
+    /// Of a group's units, by their indices.
+    units: Vec<Vec<u8>>,
+}
+
+impl Signed {
+    /// Those with which the block of a small file can be read.
+    pub(super) fn of(found: &SmallFile<'_>, issuer: &Issuer<'_>) -> Signed {
+        let Some(block) = found.block.filter(|_| issuer.is_on()) else {
+            return Signed { whole: NO_TOKEN.to_vec(), units: Vec::new() };
+        };
+        let token = |id| issuer.token(id, AccessMode::Read).encode_to_vec();
+        let policy = found.entry.policy.filter(|policy| policy.layout == PolicyLayout::Striped);
+        let width = policy.map_or(0, |policy| policy.schema.units() as u8);
+        let units = (0..width).map(|unit| token(block.id.internal(UnitIndex(unit)))).collect();
+        Signed { whole: token(block.id), units }
+    }
+
+    fn unit(&self, unit: UnitIndex) -> &[u8] {
+        self.units.get(usize::from(unit.0)).map_or(&NO_TOKEN, Vec::as_slice)
+    }
+}
+
 /// A block with its places, as [`super::locate::Locator::located`] has it.
 pub(super) struct Located<'a> {
     pub cluster: &'a Cluster,
@@ -218,6 +245,7 @@ pub(super) struct Located<'a> {
     pub offset: u64,
     pub places: &'a Places,
     pub striped: bool,
+    pub signed: &'a Signed,
 }
 
 impl Located<'_> {
@@ -237,7 +265,7 @@ impl Located<'_> {
             put_message(out, bytes(3), |out| put_datanode(out, node));
         }
         put_number(out, number(4), self.places.corrupt.into());
-        put_bytes(out, bytes(5), &NO_TOKEN);
+        put_bytes(out, bytes(5), &self.signed.whole);
         if !places.is_empty() {
             put_number(out, bytes(6), places.len() as u64);
             out.extend(self.places.cached(self.cluster, self.id).map(u8::from));
@@ -251,8 +279,8 @@ impl Located<'_> {
         if self.striped {
             put_number(out, bytes(9), places.len() as u64);
             out.extend(places.iter().map(|(_, unit)| unit.0));
-            for _ in places {
-                put_bytes(out, bytes(10), &NO_TOKEN);
+            for (_, unit) in places {
+                put_bytes(out, bytes(10), self.signed.unit(*unit));
             }
         }
     }

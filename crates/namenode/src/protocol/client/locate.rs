@@ -12,7 +12,7 @@ use cairn_stripe::{BlockId, GenerationStamp, PolicyLayout, Redundancy, UnitIndex
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::convert;
-use super::encode::{Located, LocatedFile};
+use super::encode::{Located, LocatedFile, Signed};
 use super::places::Places;
 use crate::dice::dice;
 use crate::node::NameNode;
@@ -172,7 +172,7 @@ impl Locator<'_> {
 
     /// The answer to `getBlockLocations` for a file of one block at most; none if its block has no place, which is not
     /// told in safe mode.
-    pub fn small_file(&self, found: &SmallFile<'_>) -> Option<Vec<u8>> {
+    pub fn small_file(&self, found: &SmallFile<'_>, signed: &Signed) -> Option<Vec<u8>> {
         let policy = found.entry.policy.filter(|policy| policy.layout == PolicyLayout::Striped);
         let layout = match (policy, found.file.redundancy.copies()) {
             (Some(policy), _) => Layout::from(policy),
@@ -193,6 +193,7 @@ impl Locator<'_> {
             offset: 0,
             places,
             striped: policy.is_some(),
+            signed,
         });
         let is_complete = found.block.is_some_and(|block| block.state == BlockState::Complete);
         let open_len = found.block.filter(|_| !is_complete).map_or(0, |block| block.len);

@@ -7,11 +7,13 @@ use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::{Caller, Outcome};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{BlockLookup, Cluster, NodeClaim};
+use cairn_security::block_token::AccessMode;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::proto::hdfs as pb;
 
 use super::locate::Locator;
 use super::places::Places;
+use super::read::issuer;
 use super::write::{block_ref, file_id, in_pool};
 use crate::node::NameNode;
 use crate::protocol::datanode::named;
@@ -39,10 +41,11 @@ pub async fn add_block(node: &NameNode, call: &Call) -> Answer {
     let op = node.operation("addBlock", call).await;
     let Added { offset, block, redundancy } =
         add_block::add_block(&op, &caller, node.call_id(call), &wanted).await?;
-    let located = node.see(|cluster, _| {
+    let mut located = node.see(|cluster, _| {
         let locator = Locator::for_writers(node, cluster);
         locator.locate(offset, &block, &redundancy)
     });
+    issuer(node, call).sign(&mut located, AccessMode::Write);
     answer(&pb::AddBlockResponseProto { block: located })
 }
 
@@ -74,7 +77,7 @@ pub async fn get_additional_datanode(node: &NameNode, call: &Call) -> Answer {
     };
     let rack_of = |client: &str| node.topology.rack_of_client(client);
     let storages = node.look(|look| pipeline::additional(look, &rack_of, &caller, &wanted))?;
-    let located = node.see(|cluster, _| {
+    let mut located = node.see(|cluster, _| {
         let places = Places {
             storages: storages.into_iter().map(|storage| (storage, UnitIndex(0))).collect(),
             corrupt: false,
@@ -83,6 +86,7 @@ pub async fn get_additional_datanode(node: &NameNode, call: &Call) -> Answer {
         let extended = locator.extended(block.id, block.gs, block.len);
         locator.located(extended, u64::MAX, &places, false)
     });
+    issuer(node, call).sign(&mut located, AccessMode::Copy);
     answer(&pb::GetAdditionalDatanodeResponseProto { block: located })
 }
 
@@ -106,7 +110,9 @@ pub async fn update_block_for_pipeline(node: &NameNode, call: &Call) -> Answer {
     let command = UpdateBlockForPipeline { holder: request.client_name, block };
     let outcome = node.submit(call, command).await.map_err(|refusal| with_pool(node, refusal))?;
     let Outcome::Stamp(gs) = outcome else { return Err(unexpected(&outcome)) };
-    let block = node.see(|cluster, lookup| new_stamp(node, cluster, lookup, (id, gs), block.len));
+    let mut block =
+        node.see(|cluster, lookup| new_stamp(node, cluster, lookup, (id, gs), block.len));
+    issuer(node, call).sign(&mut block, AccessMode::Write);
     answer(&pb::UpdateBlockForPipelineResponseProto { block })
 }
 

@@ -10,7 +10,7 @@ use cairn_wire::proto::hdfs as pb;
 use prost::Message;
 
 use super::locate::Locator;
-use super::read::with_locator;
+use super::read::{issuer, with_locator};
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
 
@@ -113,9 +113,14 @@ fn plain_blocks(node: &NameNode, call: &Call, file: &mut pb::LocatedBlocksProto)
         file.blocks.retain(|block| block.b.block_id != open.b.block_id);
         file.is_last_block_complete = true;
     }
+    let mut all = file.blocks.iter().chain(&file.last_block);
+    let is_signed = all.any(|block| !block.block_token.identifier.is_empty());
     with_locator(node, call, false, |locator| {
         file.blocks.iter_mut().chain(&mut file.last_block).for_each(|block| plain(locator, block));
     });
+    if is_signed {
+        issuer(node, call).sign_file(file);
+    }
 }
 
 fn plain(locator: &Locator<'_>, block: &mut pb::LocatedBlockProto) {

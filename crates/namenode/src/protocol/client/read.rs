@@ -12,9 +12,10 @@ use cairn_stripe::StorageType;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::encode;
+use super::encode::{self, Signed};
 use super::locate::{self, Locator};
 use super::snapshot;
+use crate::block_tokens::Issuer;
 use crate::config::ChecksumType;
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
@@ -39,6 +40,11 @@ pub(super) fn with_locator<R>(
     node.see_cluster(|cluster| work(&Locator { cluster, block_pool, reader, now, after_failure }))
 }
 
+/// What issues block tokens to whoever calls.
+pub(super) fn issuer<'a>(node: &'a NameNode, call: &'a Call) -> Issuer<'a> {
+    node.block_tokens.issuer(&node.ns.identity().block_pool_id, &call.user.effective)
+}
+
 /// Source: Hadoop 3.5.0 `FSNamesystem#getBlockLocations`.
 pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
     let request: pb::GetBlockLocationsRequestProto = call.decode()?;
@@ -59,6 +65,7 @@ pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Ans
         node.ns.read(|store| query::get_blocks(store, caller, path, offset, len, now_ms))?;
     let mut located =
         with_locator(node, call, request.after_failure(), |locator| locator.located_blocks(&found));
+    issuer(node, call).sign_file(&mut located);
     if request.with_unit_crcs() {
         for (proto, (_, block)) in located.blocks.iter_mut().zip(&found.blocks) {
             (proto.unit_crc_indices, proto.unit_crc32cs) = unit_crcs(block);
@@ -97,10 +104,13 @@ fn small_file_locations(
 ) -> Result<Option<Vec<u8>>, Refusal> {
     let (path, range) = (&request.src, (request.offset, request.length));
     let (mut answer, mut touched) = (None, None);
+    let issuer = issuer(node, call);
     node.ns.read(|store| {
         query::visit_small_file(store, caller, path, range, now_ms, &mut |found| {
+            // Made before others have to wait for the cluster.
+            let signed = Signed::of(found, &issuer);
             answer = with_locator(node, call, request.after_failure(), |locator| {
-                locator.small_file(found)
+                locator.small_file(found, &signed)
             });
             touched = found.touch.then_some(found.entry.inode.id);
         })
@@ -196,6 +206,7 @@ pub fn get_file_link_info(node: &NameNode, call: &Call, caller: &Caller) -> Answ
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#getLocatedFileInfo`.
 pub fn get_located_file_info(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
     let request: pb::GetLocatedFileInfoRequestProto = call.decode()?;
+    let needs_token = request.need_block_token();
     let path = request.src.unwrap_or_default();
     let Some(status) = file_info(node, caller, &path)? else {
         let fs = shown(node, caller, &path)?;
@@ -204,6 +215,12 @@ pub fn get_located_file_info(node: &NameNode, call: &Call, caller: &Caller) -> A
     let mut fs = locate::file_status(&status, "");
     if !status.inode.is_directory() {
         fs.locations = locations_of(node, call, &path)?;
+        if needs_token && node.config.block_tokens.is_some() {
+            // A token is for who may read.
+            let now_ms = node.now().wall_ms;
+            node.ns.read(|store| query::get_blocks(store, caller, &path, 0, 0, now_ms))?;
+            fs.locations.iter_mut().for_each(|located| issuer(node, call).sign_file(located));
+        }
     }
     answer(&pb::GetLocatedFileInfoResponseProto { fs: Some(fs) })
 }

@@ -13,6 +13,7 @@ use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::{BlockRef, InodeId, NamespaceError, Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::StoragePolicy;
+use cairn_security::block_token::AccessMode;
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
@@ -21,6 +22,7 @@ use super::encryption;
 use super::locate::{self, Locator};
 use super::paths::check_path_len;
 use super::places::Places;
+use super::read::issuer;
 use super::tree::create_mode;
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer, unexpected};
@@ -130,7 +132,7 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
         append::append(&op, &caller, node.call_id(call), &wanted).await?;
     // It is found by its id, as it may have been moved by now.
     let id = status.inode.id;
-    let block = node.see(|cluster, lookup| -> Result<_, Refusal> {
+    let mut block = node.see(|cluster, lookup| -> Result<_, Refusal> {
         let locator = Locator::for_writers(node, cluster);
         let Some((offset, block)) = &last else {
             // Writing begins with a new block: the last one is only named, so that `addBlock` fits.
@@ -144,6 +146,7 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
         let info = query::get_block(lookup.store, block.id)?;
         Ok(info.map(|info| locator.locate(*offset, &info.block, &info.redundancy)))
     })?;
+    block.iter_mut().for_each(|block| issuer(node, call).sign(block, AccessMode::Write));
     let stat = Some(locate::file_status(&status, ""));
     answer(&pb::AppendResponseProto { block, stat })
 }

@@ -24,6 +24,15 @@ pub(super) fn register() -> dn::DatanodeCommandProto {
     }
 }
 
+/// The keys of block tokens, where a DataNode is to have others.
+pub(super) fn keys(keys: pb::ExportedBlockKeysProto) -> dn::DatanodeCommandProto {
+    dn::DatanodeCommandProto {
+        cmd_type: dn::DatanodeCommandProtoType::KeyUpdateCommand as i32,
+        key_update_cmd: Some(dn::KeyUpdateCommandProto { keys }),
+        ..Default::default()
+    }
+}
+
 /// The commands for a DataNode's heartbeat. `pool` is the block pool's id. An order of which the namespace cannot be
 /// asked is not sent, nor any other: they are given out again when their time is over.
 pub(super) fn encode(

@@ -231,6 +231,6 @@ pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
     let process = registration.process_number;
     let known = Registration { uuid, address, rack, software_version, process, asked };
     node.take_in(known).map_err(|why| not_registered(&registration, why))?;
-    registration.keys = pb::ExportedBlockKeysProto::default();
+    registration.keys = node.block_tokens.for_new(&registration.datanode_id.datanode_uuid);
     answer(&dn::RegisterDatanodeResponseProto { registration })
 }

@@ -41,11 +41,17 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         let lease = answer.report_lease;
         Ok::<_, NamespaceError>((cmds, (scrubs, of_groups), lease, orders, is_slow))
     });
-    let (cmds, (scrubs, of_groups), lease, orders, is_slow) =
+    let (mut cmds, (scrubs, of_groups), lease, orders, is_slow) =
         encoded.map_err(|error| match error {
             Unheard::Disallowed => disallow(&registration),
             Unheard::Other(error) => unregistered(&error),
         })??;
+    // One that is to register gets them with that.
+    let is_known = !cmds.iter().any(|command| command.register_cmd.is_some());
+    if is_known {
+        let keys = node.block_tokens.due_for(&registration.datanode_id.datanode_uuid);
+        cmds.extend(keys.map(commands::keys));
+    }
     answer(&dn::HeartbeatResponseProto {
         cmds,
         ha_status: pb::NNHAStatusHeartbeatProto {

@@ -94,7 +94,7 @@ public class SecurityVectors {
       {"", "BP-1-127.0.0.1-1", -1L, EnumSet.of(AccessMode.COPY, AccessMode.WRITE),
           new StorageType[] {StorageType.SSD, StorageType.SSD}, new String[] {"DS-2"}, "x"},
     };
-    long[][] times = {{1796000000000L, 7}, {0, 0}, {Long.MAX_VALUE, -5}, {1, Integer.MIN_VALUE}};
+    long[][] times = {{1796000000000L, 7}, {0, 0}, {Long.MAX_VALUE, -5}, {200, Integer.MIN_VALUE}};
     for (int i = 0; i < tokens.length; i++) {
       for (boolean isProto : new boolean[] {false, true}) {
         Object[] t = tokens[i];
