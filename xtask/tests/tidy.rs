@@ -247,10 +247,11 @@ fn no_stub_is_left() {
 }
 
 /// Crates that the simulation may have a part in: cores, which are without input, output, clocks and threads.
-const CORES: [&str; 7] = [
+const CORES: [&str; 8] = [
     "cairn-codec",
     "cairn-master",
     "cairn-namespace",
+    "cairn-quorum",
     "cairn-redundancy",
     "cairn-replica",
     "cairn-stripe",

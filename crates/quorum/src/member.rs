@@ -1,0 +1,162 @@
+//! Who is in the quorum.
+//!
+//! A member is known by a random number that was drawn for its folder, never by its name or address: a folder that was
+//! emptied is another member, which has promised nothing.
+
+use crate::encoding::{Decoder, Malformed, put_bytes, put_u64};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Members that there can be, so that what a peer tells has a bound.
+pub const MEMBERS_MAX: usize = 64;
+
+/// Bytes of a name.
+pub const NAME_LEN_MAX: usize = 256;
+
+/// A member's random number; never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemberId(pub u64);
+
+impl MemberId {
+    /// Reads one.
+    pub fn decode(input: &mut Decoder<'_>) -> Result<MemberId, Malformed> {
+        match input.u64()? {
+            0 => Err(Malformed("a member")),
+            id => Ok(MemberId(id)),
+        }
+    }
+}
+
+impl fmt::Display for MemberId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// What is agreed of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// What the configuration calls it.
+    pub name: String,
+    /// Whether it votes and counts; a learner only follows.
+    pub is_voter: bool,
+}
+
+/// All members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Membership(pub BTreeMap<MemberId, Member>);
+
+impl Membership {
+    /// The one of a quorum that has just been founded.
+    pub fn founded(id: MemberId, name: &str) -> Membership {
+        Membership([(id, Member { name: name.to_string(), is_voter: true })].into())
+    }
+
+    /// Those who vote.
+    pub fn voters(&self) -> impl Iterator<Item = MemberId> + '_ {
+        self.0.iter().filter(|(_, member)| member.is_voter).map(|(id, _)| *id)
+    }
+
+    /// Whether it votes.
+    pub fn is_voter(&self, id: MemberId) -> bool {
+        self.0.get(&id).is_some_and(|member| member.is_voter)
+    }
+
+    /// What it is after a change.
+    pub fn change(&mut self, change: &Change) {
+        match change {
+            Change::AddLearner { id, name } => {
+                let member = Member { name: name.clone(), is_voter: false };
+                self.0.insert(*id, member);
+            }
+            Change::Promote { id } => {
+                if let Some(member) = self.0.get_mut(id) {
+                    member.is_voter = true;
+                }
+            }
+            Change::Remove { id } => {
+                self.0.remove(id);
+            }
+        }
+    }
+
+    /// Appends its bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_u64(out, self.0.len() as u64);
+        for (id, member) in &self.0 {
+            put_u64(out, id.0);
+            out.push(u8::from(member.is_voter));
+            put_bytes(out, member.name.as_bytes());
+        }
+    }
+
+    /// Reads it.
+    pub fn decode(input: &mut Decoder<'_>) -> Result<Membership, Malformed> {
+        let count = input.bounded(MEMBERS_MAX)?;
+        let mut members = BTreeMap::new();
+        for _ in 0..count {
+            let id = MemberId::decode(input)?;
+            let is_voter = input.flag()?;
+            let name = input.text(NAME_LEN_MAX)?;
+            members.insert(id, Member { name, is_voter });
+        }
+        Ok(Membership(members))
+    }
+}
+
+/// A change of the membership: one at a time, so that majorities before and after it have a voter in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Somebody new follows.
+    AddLearner {
+        /// Who.
+        id: MemberId,
+        /// What the configuration calls it.
+        name: String,
+    },
+    /// A learner votes from now on.
+    Promote {
+        /// Who.
+        id: MemberId,
+    },
+    /// Somebody is no member any more.
+    Remove {
+        /// Who.
+        id: MemberId,
+    },
+}
+
+impl Change {
+    /// Whom it is about.
+    pub fn id(&self) -> MemberId {
+        match self {
+            Change::AddLearner { id, .. } | Change::Promote { id } | Change::Remove { id } => *id,
+        }
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let (kind, name) = match self {
+            Change::AddLearner { name, .. } => (1, name.as_str()),
+            Change::Promote { .. } => (2, ""),
+            Change::Remove { .. } => (3, ""),
+        };
+        let mut out = vec![kind];
+        put_u64(&mut out, self.id().0);
+        put_bytes(&mut out, name.as_bytes());
+        out
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Change, Malformed> {
+        let mut input = Decoder::new(bytes);
+        let kind = input.byte()?;
+        let id = MemberId::decode(&mut input)?;
+        let name = input.text(NAME_LEN_MAX)?;
+        input.finish()?;
+        match kind {
+            1 => Ok(Change::AddLearner { id, name }),
+            2 => Ok(Change::Promote { id }),
+            3 => Ok(Change::Remove { id }),
+            _ => Err(Malformed("kind of change")),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Members of a quorum under lost, late and repeated messages, power cuts that tear what was written, processes that
+//! stand still, clocks that differ, and folders that are emptied; and what happens with known mistakes put back.
+
+mod world;
+
+use cairn_quorum::{Base, Change, ELECTION_TURNS, MemberId, Quorum, Saved};
+use std::panic::catch_unwind;
+use std::time::Duration;
+use world::{Mistake, World};
+
+/// Seeds of each test; `QUORUM_SEEDS` has the first take more.
+const SEEDS: u64 = 30;
+
+/// Turns of the world in which there are faults.
+const STEPS: usize = 8000;
+
+fn run(seed: u64, mistake: Option<Mistake>) -> Result<World, String> {
+    let mut world = World::new(seed, mistake);
+    for _ in 0..STEPS {
+        world.step()?;
+    }
+    Ok(world)
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_and_nothing_stale_is_read() {
+    let (mut acknowledged, mut reads, mut terms, mut cut, mut replaced) = (0, 0, 0, 0, 0);
+    let seeds = std::env::var("QUORUM_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let seeds = seeds.unwrap_or(SEEDS);
+    for seed in 0..seeds {
+        let mut world = run(seed, None).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        world.heal_and_agree().unwrap_or_else(|why| panic!("seed {seed}, healed: {why}"));
+        acknowledged += world.acknowledged;
+        reads += world.reads;
+        terms += world.highest_term();
+        cut += world.torn;
+        replaced += world.emptied;
+    }
+    // The faults are there, and work is done in spite of them.
+    assert!(acknowledged > 100 * seeds, "{acknowledged}");
+    assert!(reads > 100 * seeds, "{reads}");
+    assert!(terms > 5 * seeds, "{terms}");
+    assert!(cut > seeds / 2, "{cut}");
+    assert!(replaced > seeds / 2, "{replaced}");
+}
+
+/// Each is found within so many seeds.
+fn is_found(mistake: Mistake) {
+    // The library ends with a panic where what it is told cannot be.
+    let fails = |seed: &u64| catch_unwind(|| run(*seed, Some(mistake)).is_err()).unwrap_or(true);
+    let found = (0..10 * SEEDS).find(fails);
+    assert!(found.is_some(), "nobody has noticed {mistake:?}");
+}
+
+#[test]
+fn an_answer_before_a_majority_has_it_on_the_disk_is_found() {
+    is_found(Mistake::AnswerBeforeSync);
+}
+
+#[test]
+fn a_vote_that_a_power_cut_forgets_is_found() {
+    is_found(Mistake::VoteForgotten);
+}
+
+#[test]
+fn a_vote_by_a_member_whose_folder_was_emptied_is_found() {
+    is_found(Mistake::VoteAfterEmptied);
+}
+
+#[test]
+fn a_torn_end_of_the_log_that_is_cut_off_in_silence_is_found() {
+    is_found(Mistake::TornInSilence);
+}
+
+#[test]
+fn a_lease_by_turns_instead_of_time_is_found() {
+    is_found(Mistake::LeaseByTurns);
+}
+
+/// It may have taken a heartbeat just before, and so have promised its leader to let nobody else lead for a while.
+#[test]
+fn a_member_that_has_just_started_votes_for_nobody() {
+    let (turn, mut now) = (Duration::from_millis(50), Duration::from_secs(1));
+    let mut base = Base::founded(MemberId(1), "a");
+    for (id, name) in [(MemberId(2), "b"), (MemberId(3), "c")] {
+        base.members.change(&Change::AddLearner { id, name: name.to_string() });
+        base.members.change(&Change::Promote { id });
+    }
+    let saved = Saved { base, ..Saved::default() };
+    let open = |id| Quorum::open(MemberId(id), &saved, turn, Duration::from_secs(1)).unwrap();
+    let (mut asks, mut starts) = (open(1), open(2));
+    let mut asked = Vec::new();
+    while asked.is_empty() {
+        now += turn;
+        asks.tick(now, 0);
+        while let Some(ready) = asks.ready() {
+            asks.persisted(ready.number);
+            asked.extend(ready.send_later.into_iter().filter(|(to, _)| *to == MemberId(2)));
+        }
+    }
+    let answers = |starts: &mut Quorum| {
+        starts.step(now, &asked[0].1).unwrap();
+        std::iter::from_fn(|| starts.ready()).map(|ready| ready.send_later.len()).sum::<usize>()
+    };
+    for _ in 0..ELECTION_TURNS {
+        assert_eq!(answers(&mut starts), 0);
+        starts.tick(now, 0);
+    }
+    assert_eq!(answers(&mut starts), 1);
+}
