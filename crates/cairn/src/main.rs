@@ -58,6 +58,8 @@ enum Command {
     /// Have DataNodes keep files in memory, with the commands of `hdfs cacheadmin`
     #[command(alias = "cacheadmin")]
     Cache(commands::cache::Args),
+    /// Say what each directory takes, what it would take under other layouts, and which it should have
+    Advise(commands::advise::Args),
     /// Look into files and leases
     Debug(commands::debug::Args),
     /// Look whether a configuration and this host are fit for the roles, and say what to do
@@ -144,6 +146,7 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
             Command::Fs(args) => fs::run(&settings, args).await,
             Command::Admin(args) => admin::run(&settings, args).await,
             Command::Cache(args) => commands::cache::run(&settings, args).await,
+            Command::Advise(args) => commands::advise::run(&settings, args).await,
             Command::Debug(args) => commands::debug::run(&settings, args).await,
             Command::Doctor(args) => commands::doctor::run(&settings, args).await,
             Command::Groups(args) => commands::groups::run(&settings, args).await,

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod admin;
+pub mod advise;
 pub mod balance;
 pub mod cache;
 pub mod cluster;

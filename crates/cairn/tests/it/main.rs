@@ -1,6 +1,7 @@
 //! The `cairn` command, as processes: a cluster, and what is asked of it.
 
 mod admin;
+mod advise;
 mod backup;
 mod clock;
 mod cluster;

@@ -42,7 +42,7 @@ impl Rules {
 
     /// The first of some blocks, the longest at the front, that can be the longest of a group that pays: if it does not
     /// with the `k` - 1 behind it, or as many as there are, it does with no others.
-    pub(super) fn first_that_pays<T>(
+    pub fn first_that_pays<T>(
         &self,
         falling: &[T],
         len: impl Fn(&T) -> u64,
