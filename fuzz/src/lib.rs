@@ -2,3 +2,4 @@
 
 pub mod decoders;
 pub mod servers;
+pub mod strangers;

@@ -1,8 +1,10 @@
 //! What the client can be told. Defaults are Hadoop's, unless a field says why not.
 
+use crate::datanode::secure::DataSecurity;
 use crate::types::ChecksumMode;
 use cairn_codec::crc::ChecksumKind;
 use cairn_kms::KmsOptions;
+use cairn_security::Protection;
 use cairn_wire::proto::hdfs::CachingStrategyProto;
 use cairn_writer::ReplaceDataNode;
 use std::time::Duration;
@@ -119,6 +121,11 @@ pub struct ClientConfig {
     pub kms: KmsOptions,
     /// Permission bits cleared in new files and directories. `fs.permissions.umask-mode`.
     pub umask: u16,
+    /// What is asked of DataNodes around data, where there are block tokens. Key `dfs.data.transfer.protection`, with
+    /// Kerberos.
+    pub data_protections: Vec<Protection>,
+    /// What a session knows of that; leave it as it is by default.
+    pub data_security: DataSecurity,
 }
 
 impl ClientConfig {
@@ -193,6 +200,8 @@ impl Default for ClientConfig {
             kms: KmsOptions::default(),
             homes: "/user".to_string(),
             umask: 0o022,
+            data_protections: Vec::new(),
+            data_security: DataSecurity::default(),
         }
     }
 }

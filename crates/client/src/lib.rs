@@ -37,6 +37,7 @@ pub use cairn_codec::crc::ChecksumKind;
 pub use cairn_kms::{KmsError, KmsOptions, ProviderPathError};
 pub use cairn_writer::ReplaceDataNode;
 pub use config::ClientConfig;
+pub use datanode::secure::DataSecurity;
 pub use error::{ClientError, LostUnit, Result};
 pub use fs::{FileSystem, Listing};
 pub use read::FileReader;

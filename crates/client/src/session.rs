@@ -6,6 +6,7 @@ use crate::datanode::local::LocalReplicas;
 use crate::datanode::pace::{Expected, Paces};
 use crate::datanode::pool::ConnectionPool;
 use crate::datanode::scratch::Scratch;
+use crate::datanode::secure::{DataKeys, DataSecurity};
 use crate::datanode::silent::SilentNodes;
 use crate::error::{ClientError, Result};
 use crate::lease::Leases;
@@ -14,6 +15,7 @@ use crate::protocol::namenode::NameNode;
 use crate::types::{DataNodeAddr, FileStatus, ServerDefaults};
 use cairn_codec::{Codec, CodecKind};
 use cairn_kms::Kms;
+use cairn_net::Boxed;
 use cairn_stripe::{CodecName, Policy, Schema, StoragePolicy};
 use cairn_wire::proto::hdfs::*;
 use std::collections::HashMap;
@@ -44,9 +46,27 @@ pub(crate) struct Session {
     codecs: Mutex<HashMap<Schema, Arc<Codec>>>,
 }
 
+impl DataKeys for NameNode {
+    fn encrypts(&self) -> Boxed<'_, Result<bool>> {
+        Box::pin(async move {
+            let answer: GetServerDefaultsResponseProto =
+                self.call("getServerDefaults", &GetServerDefaultsRequestProto {}).await?;
+            Ok(answer.server_defaults.encrypt_data_transfer())
+        })
+    }
+
+    fn data_key(&self) -> Boxed<'_, Result<Option<DataEncryptionKeyProto>>> {
+        Box::pin(async move {
+            let answer: GetDataEncryptionKeyResponseProto =
+                self.call("getDataEncryptionKey", &GetDataEncryptionKeyRequestProto {}).await?;
+            Ok(answer.data_encryption_key)
+        })
+    }
+}
+
 impl Session {
     /// A session that connects at the first call. Fails on a configuration that makes no sense.
-    pub(crate) fn new(config: ClientConfig) -> Result<Session> {
+    pub(crate) fn new(mut config: ClientConfig) -> Result<Session> {
         if config.bytes_per_checksum == 0 || config.packet_len < config.bytes_per_checksum {
             return Err(ClientError::Argument("a packet holds at least one chunk".to_string()));
         }
@@ -54,6 +74,8 @@ impl Session {
         getrandom::fill(&mut random).map_err(|error| ClientError::Argument(error.to_string()))?;
         let client_name = format!("DFSClient_NONMAPREDUCE_{:016x}_1", u64::from_le_bytes(random));
         let namenode = NameNode::new(&config);
+        config.data_security =
+            DataSecurity::new(Box::new(namenode.clone()), config.data_protections.clone());
         let leases = Leases::new(namenode.clone(), client_name.clone());
         let connections =
             ConnectionPool::new(config.idle_connections, config.idle_connection_expiry);

@@ -4,15 +4,11 @@
 //! Source: Hadoop 3.5.0 `DataNode#registerBlockPoolWithSecretManager`, `BlockPoolTokenSecretManager`.
 
 use crate::dataset::Block;
-use crate::error::Result;
+use crate::error::{DataNodeError, Result};
 use cairn_net::held::{held_read, held_write};
-use cairn_security::SaslError;
-use cairn_security::block_keys::{BlockKeys, InvalidToken, Wanted, allows};
-use cairn_security::block_token::{AccessMode, BlockTokenId};
-use cairn_security::gssapi::Context;
-use cairn_security::server::{Authority, Identity, Offers};
-use cairn_wire::RemoteException;
-use cairn_wire::exception::class;
+use cairn_security::block_keys::{BlockKeys, Wanted, allows};
+use cairn_security::block_token::{AccessMode, BlockTokenId, InvalidToken};
+use cairn_security::transfer::{Shown, TransferPolicy, Unknown, User};
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs::{
     BaseHeaderProto, ExportedBlockKeysProto, ExtendedBlockProto, OpBlockChecksumProto,
@@ -216,36 +212,47 @@ impl BlockTokens {
         }
     }
 
+    /// What a token says that the RPC port was shown, and the password that goes with it.
+    pub(crate) fn password_of(
+        &self,
+        identifier: &[u8],
+    ) -> Result<(BlockTokenId, Vec<u8>), InvalidToken> {
+        let keys = self.keys().ok_or_else(not_yet)?;
+        keys.password_of(identifier, now_ms())
+    }
+
+    /// What a user of the data port shows to have, or why it is not known.
+    pub(crate) fn password_for(&self, user: &User) -> Result<Vec<u8>, Unknown> {
+        let keys = self.keys().ok_or_else(|| Unknown::Token(not_yet()))?;
+        keys.password_for(user, now_ms())
+    }
+
+    /// What is shown to another DataNode before an operation with this token, where anything is.
+    ///
+    /// Source: Hadoop 3.5.0 `SaslDataTransferClient#send`.
+    pub(crate) fn shown(
+        &self,
+        policy: &TransferPolicy,
+        token: &TokenProto,
+        pool: &str,
+    ) -> Result<Shown> {
+        if !policy.by_key {
+            return Ok(Shown::Token(token.clone()));
+        }
+        let keys =
+            self.keys().ok_or_else(|| DataNodeError::peer("there is no key for data yet"))?;
+        let mut nonce = [0; 8];
+        getrandom::fill(&mut nonce)
+            .map_err(|error| DataNodeError::peer(format!("no random numbers: {error}")))?;
+        Ok(Shown::Key(keys.data_key(pool, nonce, now_ms())))
+    }
+
     /// A token for another DataNode; an empty one where there are none.
     ///
     /// Source: Hadoop 3.5.0 `DataNode#getBlockAccessToken`.
     pub(crate) fn own(&self, block: &Block, mode: AccessMode) -> TokenProto {
         let Some(keys) = self.keys() else { return TokenProto::default() };
         keys.issue_own(OWN_USER, &block.pool, block.id.0, mode, now_ms())
-    }
-}
-
-/// At the RPC port.
-impl Authority for BlockTokens {
-    fn offers(&self) -> &Offers {
-        &Offers::Tokens
-    }
-
-    fn token(&self, identifier: &[u8]) -> Result<(Identity, Vec<u8>), RemoteException> {
-        let found = self.keys().ok_or_else(not_yet);
-        let found = found.and_then(|keys| keys.password_of(identifier, now_ms()));
-        match found {
-            Ok((id, password)) => Ok((Identity::Block(Box::new(id)), password)),
-            Err(error) => Err(RemoteException::new(class::INVALID_TOKEN, error.0)),
-        }
-    }
-
-    fn user_of(&self, principal: &str) -> Result<String, SaslError> {
-        Ok(principal.to_owned())
-    }
-
-    fn accept(&self) -> Result<Box<dyn Context>, SaslError> {
-        Err(SaslError::new("There is no Kerberos"))
     }
 }
 

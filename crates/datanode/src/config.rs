@@ -1,5 +1,6 @@
 //! What a DataNode is told at its start, and the table of the keys that tell it. The binary reads files.
 
+use crate::security::SecurityConfig;
 use cairn_keys::{
     ADDRESS, BOOLEAN, BYTES, Kind, MILLIS, MODE, OPTIONAL_ADDRESS, OPTIONAL_TEXT, PATIENCE,
     SECONDS, TEXT, WrongValue, keys, number, positive, value,
@@ -8,6 +9,7 @@ use cairn_net::groups::GroupsConfig;
 use cairn_net::http::SharedHandler;
 use cairn_net::reconfiguration::Reload;
 use cairn_net::rpc_client::SharedCredentials;
+use cairn_security::transfer::TransferPolicy;
 use cairn_stripe::StorageType;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -294,6 +296,11 @@ keys! {
         user: String = "hdfs".into();
         /// What shows the NameNode who this DataNode is; without it that is only said.
         credentials: Option<SharedCredentials> = None;
+        /// How callers of the RPC port show who they are; they are believed for `None`: `hadoop.security.authentication`.
+        security: Option<SecurityConfig> = None;
+        /// What keeps data from others: `dfs.encrypt.data.transfer`, or `dfs.data.transfer.protection` with Kerberos;
+        /// without it everything is plain.
+        data_transfer: Option<TransferPolicy> = None;
         /// Which groups users are in.
         groups: GroupsConfig = GroupsConfig::default();
         /// Properties that say who may act for whom: `hadoop.proxyuser.*`.

@@ -253,6 +253,7 @@ pub(crate) fn transfer_error(what: String, error: TransferError) -> DataNodeErro
             DataNodeError::Io { what, source }
         }
         TransferError::Wire(error) => DataNodeError::Wire(error),
+        TransferError::Unknown(error) => DataNodeError::Peer(format!("{what}: {error}")),
         error @ TransferError::Timeout { .. } => DataNodeError::Io {
             what,
             source: io::Error::new(io::ErrorKind::TimedOut, error.to_string()),

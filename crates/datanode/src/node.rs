@@ -42,6 +42,7 @@ use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::rpc_server::RpcMetrics;
 use cairn_net::transfer_stream::{PacketMemory, SendFile, TransferOptions, TransferStream};
 use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::datanode::{
     DatanodeRegistrationProto, EncodedGroupProto, FailedWorkProto, ProvedReplicaProto,
     SlowDiskReportProto,
@@ -94,7 +95,7 @@ pub(crate) struct Node {
     pub(crate) config: DataNodeConfig,
     pub(crate) dataset: Arc<Dataset>,
     /// What says who may read and write blocks.
-    pub(crate) block_tokens: BlockTokens,
+    pub(crate) block_tokens: Arc<BlockTokens>,
     pub(crate) reports: IncrementalReports,
     /// Replicas kept in memory.
     pub(crate) cache: BlockCache,
@@ -222,7 +223,7 @@ impl Node {
             rpc_metrics,
             memory: dataset.memory().clone(),
             dataset: Arc::new(dataset),
-            block_tokens: BlockTokens::default(),
+            block_tokens: Arc::default(),
             reports: IncrementalReports::default(),
             cache: BlockCache::default(),
             short_circuit: ShortCircuitRegistry::default(),
@@ -333,22 +334,26 @@ impl Node {
         &self,
         peer: &DatanodeInfoProto,
         downstream: usize,
+        token: &TokenProto,
     ) -> Result<TransferStream> {
-        self.connect_with(peer, &self.transfer_options(downstream)).await
+        self.connect_with(peer, token, &self.transfer_options(downstream)).await
     }
 
     /// The same, to read a unit that a block group is rebuilt from.
     pub(crate) async fn connect_to_source(
         &self,
         peer: &DatanodeInfoProto,
+        token: &TokenProto,
     ) -> Result<TransferStream> {
         let recv_buffer = SOURCE_BUFFER;
-        self.connect_with(peer, &TransferOptions { recv_buffer, ..self.transfer_options(0) }).await
+        let options = TransferOptions { recv_buffer, ..self.transfer_options(0) };
+        self.connect_with(peer, token, &options).await
     }
 
     async fn connect_with(
         &self,
         peer: &DatanodeInfoProto,
+        token: &TokenProto,
         options: &TransferOptions,
     ) -> Result<TransferStream> {
         let host = self.host_of(&peer.id);
@@ -359,9 +364,14 @@ impl Node {
             .context(|| format!("looking up {host}"))?;
         let addr =
             addrs.next().ok_or_else(|| DataNodeError::peer(format!("{host} has no address")))?;
-        TransferStream::connect(addr, options)
-            .await
-            .map_err(|e| transfer_error(format!("connecting to {addr}"), e))
+        let failed = |error| transfer_error(format!("connecting to {addr}"), error);
+        let mut stream = TransferStream::connect(addr, options).await.map_err(failed)?;
+        if let Some(policy) = &self.config.data_transfer {
+            let pool = self.dataset.pool_id().unwrap_or_default().to_string();
+            let shown = self.block_tokens.shown(policy, token, &pool)?;
+            stream.introduce(policy, &shown).await.map_err(failed)?;
+        }
+        Ok(stream)
     }
 
     /// The name or address to connect to.

@@ -1,6 +1,7 @@
 //! Starts and stops a DataNode.
 
 use crate::actor;
+use crate::callers::Callers;
 use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, RamDiskStats, blocking};
 use crate::domain_socket;
@@ -90,7 +91,11 @@ impl DataNode {
                     server::serve_domain(node.clone(), listener),
                 );
             }
-            let service = Arc::new(Ipc { node: node.clone() });
+            let callers = Callers {
+                tokens: node.block_tokens.clone(),
+                security: node.config.security.clone(),
+            };
+            let service = Arc::new(Ipc { node: node.clone(), callers });
             node.spawn_lasting("the RPC port", ipc.serve(service, std::future::pending()));
             if let Some(listener) = http {
                 let served = node.clone();
@@ -228,6 +233,7 @@ async fn stop_when_given_up(node: Arc<Node>) {
 /// The RPC service.
 struct Ipc {
     node: Arc<Node>,
+    callers: Callers,
 }
 
 impl Service for Ipc {
@@ -241,12 +247,17 @@ impl Service for Ipc {
         match call.protocol.as_str() {
             client::NAME => client::call(&self.node, &call).await,
             cairn_net::reconfiguration::NAME => reconfigure::call(&self.node, &call).await,
-            _ => inter::call(&self.node, &call).await,
+            _ => {
+                if let Some(security) = &self.callers.security {
+                    security.check_datanode(&call.user)?;
+                }
+                inter::call(&self.node, &call).await
+            }
         }
     }
 
     fn authority(&self) -> Option<&dyn Authority> {
-        Some(&self.node.block_tokens)
+        Some(&self.callers)
     }
 
     async fn authorize(

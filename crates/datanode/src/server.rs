@@ -112,6 +112,9 @@ impl Drop for Connection {
 }
 
 async fn serve_connection(node: &Arc<Node>, mut stream: TransferStream) -> Result<()> {
+    if let Some(policy) = node.config.data_transfer.clone().filter(|_| !stream.is_domain()) {
+        stream.admit(policy, |user| node.block_tokens.password_for(user)).await?;
+    }
     let mut is_first = true;
     loop {
         let patience = if is_first { node.config.read_timeout } else { node.config.keepalive };

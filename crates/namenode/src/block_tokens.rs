@@ -83,6 +83,17 @@ impl BlockTokens {
         Issuer(keyed.map(signer))
     }
 
+    /// A key for all data, where there are keys.
+    pub(crate) fn data_key(
+        &self,
+        pool: &str,
+    ) -> Result<Option<pb::DataEncryptionKeyProto>, getrandom::Error> {
+        let Some(keyed) = &self.0 else { return Ok(None) };
+        let mut nonce = [0; 8];
+        getrandom::fill(&mut nonce)?;
+        Ok(Some(held_read(&keyed.keys).data_key(pool, nonce, now_ms())))
+    }
+
     /// The keys, as balancers get them.
     pub(crate) fn exported(&self) -> pb::ExportedBlockKeysProto {
         let keys = self.0.as_ref().map(|keyed| held_read(&keyed.keys).exported());

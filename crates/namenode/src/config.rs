@@ -301,6 +301,8 @@ pub struct NameNodeConfig {
     pub superuser: Option<String>,
     /// How clients show who they are; they are believed for `None`. Key `hadoop.security.authentication`.
     pub security: Option<SecurityConfig>,
+    /// DataNodes and clients are to encrypt all data. Key `dfs.encrypt.data.transfer`.
+    pub encrypts_data: bool,
     /// What block tokens are like; there are none for `None`. Key `dfs.block.access.token.enable`.
     pub block_tokens: Option<BlockTokenConfig>,
     /// The group whose members may do everything. Key `dfs.permissions.superusergroup`.
@@ -539,6 +541,7 @@ impl Default for NameNodeConfig {
             reload: None,
             superuser: None,
             security: None,
+            encrypts_data: false,
             block_tokens: None,
             supergroup: "supergroup".into(),
             groups: GroupsConfig::default(),

@@ -68,7 +68,8 @@ impl SecurityConfig {
         let Some(protocol) = protocol.filter(|name| [DATANODE, LIFELINE].contains(name)) else {
             return Ok(());
         };
-        if principal.is_some_and(|principal| self.is_datanode(principal)) {
+        let is_datanode = |name: &String| KerberosName::is_one_of(name, &self.datanode_principal);
+        if principal.is_some_and(is_datanode) {
             return Ok(());
         }
         let (user, by, only) = (&user.effective, user.by.name(), &self.datanode_principal);
@@ -78,18 +79,6 @@ impl SecurityConfig {
                 "User {user} (auth:{by}) is not authorized for protocol interface {protocol}: this service is only accessible by {only}"
             ),
         ))
-    }
-
-    fn is_datanode(&self, principal: &str) -> bool {
-        let parsed = KerberosName::parse(principal)
-            .ok()
-            .zip(KerberosName::parse(&self.datanode_principal).ok());
-        parsed.is_some_and(|(name, wanted)| {
-            let is_host = wanted.host.as_deref() == Some("_HOST") && name.host.is_some();
-            name.service == wanted.service
-                && name.realm == wanted.realm
-                && (is_host || name.host == wanted.host)
-        })
     }
 }
 

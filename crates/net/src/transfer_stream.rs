@@ -6,10 +6,12 @@
 //! file ([`SendFile`] says when). Tests: `transfer_stream/tests.rs`.
 
 mod congestion;
+mod inlet;
 mod low_water;
 mod options;
 mod packet_memory;
 mod reader;
+mod secure;
 mod socket;
 mod writer;
 

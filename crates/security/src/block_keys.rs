@@ -15,12 +15,15 @@ use std::fmt;
 
 use cairn_wire::WireError;
 use cairn_wire::proto::common::TokenProto;
-use cairn_wire::proto::hdfs::{BlockKeyProto, ExportedBlockKeysProto};
+use cairn_wire::proto::hdfs::{BlockKeyProto, DataEncryptionKeyProto, ExportedBlockKeysProto};
 use hmac::{Hmac, Mac};
 use sha1::Sha1;
 
-use crate::block_token::{AccessMode, BlockTokenId, Form, HDFS_BLOCK_TOKEN, Modes, type_name};
+use crate::block_token::{
+    AccessMode, BlockTokenId, Form, HDFS_BLOCK_TOKEN, InvalidToken, Modes, type_name,
+};
 use crate::token::is_same;
+use crate::transfer::{Unknown, User};
 
 /// Bytes of a key that is made here. Hadoop's default makes keys of 64 bits, which can be guessed.
 pub const SECRET_LEN: usize = 32;
@@ -90,11 +93,6 @@ impl BlockKey {
         Ok(BlockKey::new(id, expires_ms, proto.key_bytes.clone()))
     }
 }
-
-/// Why a token is not taken. As Hadoop's `SecretManager.InvalidToken`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct InvalidToken(pub String);
 
 /// What somebody wants to do with a block.
 #[derive(Clone, Copy)]
@@ -287,6 +285,42 @@ impl BlockKeys {
             ))
         })?;
         Ok((id, password))
+    }
+
+    /// A key for all data of a block pool, made of random bytes.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockTokenSecretManager#generateDataEncryptionKey`.
+    pub fn data_key(&self, pool: &str, nonce: [u8; 8], now_ms: i64) -> DataEncryptionKeyProto {
+        let current = self.key(self.current);
+        DataEncryptionKeyProto {
+            key_id: self.current as u32,
+            block_pool_id: pool.to_owned(),
+            nonce: nonce.to_vec(),
+            encryption_key: current.and_then(|key| key.password(&nonce)).unwrap_or_default(),
+            expiry_date: now_ms.saturating_add(self.lives.token_ms) as u64,
+            // The only one that is spoken where AES is not.
+            encryption_algorithm: Some("rc4".to_owned()),
+        }
+    }
+
+    /// What a user of a data port shows to have, or why it is not known.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockTokenSecretManager#retrieveDataEncryptionKey`.
+    pub fn password_for(&self, user: &User, now_ms: i64) -> Result<Vec<u8>, Unknown> {
+        let (id, nonce) = match user {
+            User::Token(identifier) => {
+                let found = self.password_of(identifier, now_ms);
+                return found.map(|(_, password)| password).map_err(Unknown::Token);
+            }
+            User::Key { key_id, nonce, .. } => (key_id, nonce),
+        };
+        self.key(*id).and_then(|key| key.password(nonce)).ok_or_else(|| {
+            let current = self.current;
+            Unknown::Key(format!(
+                "Can't re-compute encryption key for nonce, since the required block key (keyID={id}) doesn't exist. \
+                 Current key: {current}"
+            ))
+        })
     }
 
     /// Whether a token allows what is wanted.

@@ -21,6 +21,11 @@ const STORAGES_MAX: i32 = 1024;
 /// Bytes of the text that tells a handshake.
 const HANDSHAKE_MAX: usize = 4096;
 
+/// Why a token is not taken. As Hadoop's `SecretManager.InvalidToken`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidToken(pub String);
+
 /// What may be done with a block.
 ///
 /// Source: Hadoop 3.5.0 `BlockTokenIdentifier.AccessMode`.

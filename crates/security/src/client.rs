@@ -6,7 +6,7 @@ use cairn_wire::proto::common::{
     RpcSaslProto, RpcSaslProtoSaslAuth as Auth, RpcSaslProtoSaslState as State,
 };
 
-use crate::digest_md5::{DigestClient, NONCE_LEN, Secret};
+use crate::digest_md5::{DigestClient, NONCE_LEN, Secret, Service};
 use crate::gssapi::{Context, GssClient};
 use crate::sasl::Layer;
 use crate::server::{KERBEROS, TOKEN};
@@ -104,7 +104,8 @@ impl ClientHandshake {
                      secure connections.",
                 )),
                 Mechanism::Token(digest) => {
-                    digest.finish(&message.token.unwrap_or_default()).map(ClientStep::Done)
+                    let finished = digest.finish(&message.token.unwrap_or_default());
+                    finished.map(|(_, layer)| ClientStep::Done(layer))
                 }
                 Mechanism::Kerberos(gssapi) => gssapi.finish().map(ClientStep::Done),
             },
@@ -127,7 +128,7 @@ impl ClientHandshake {
                     methods.push(offer.method);
                     continue;
                 };
-                let mut digest = DigestClient::new(secret, self.nonce, protections);
+                let mut digest = DigestClient::new(Service::RPC, &secret, self.nonce, protections);
                 let token = match offer.challenge.take() {
                     Some(challenge) => digest.respond(&challenge)?,
                     None => Vec::new(),

@@ -1,6 +1,7 @@
 //! DIGEST-MD5, as Java's SASL speaks it, for peers that hold a token.
 //!
-//! The user's name is the token's identifier and the password that of the token, both in base 64. A peer shows that it
+//! The user's name is a token's identifier and the password that of the token, both in base 64, or what else both sides
+//! agree on. A peer shows that it
 //! knows the password, and the server shows it likewise. With integrity or privacy both derive keys from it, for
 //! HMAC-MD5 and for RC4: of the ciphers that Java has, the one that clients of every language have as well.
 //!
@@ -18,10 +19,20 @@ use crate::sasl::Layer;
 use crate::token::is_same;
 use crate::{Protection, SaslError};
 
-/// The realm, and the host of the service, of all of Hadoop. Source: Hadoop 3.5.0 `SaslRpcServer#SASL_DEFAULT_REALM`.
-const REALM: &str = "default";
-/// What the service is called: its protocol is empty. Source: Hadoop 3.5.0 `SaslRpcServer#SaslRpcServer`.
-const URI: &str = "/default";
+/// What both sides call the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    realm: &'static str,
+    uri: &'static str,
+}
+
+impl Service {
+    /// That of RPC: its protocol is empty. Source: Hadoop 3.5.0 `SaslRpcServer#SASL_DEFAULT_REALM`.
+    pub const RPC: Service = Service { realm: "default", uri: "/default" };
+    /// That of data transfer. Source: Hadoop 3.5.0 `SaslParticipant#SERVER_NAME`, `#PROTOCOL`.
+    pub const TRANSFER: Service = Service { realm: "0", uri: "hdfs/0" };
+}
+
 /// How often a nonce is used. Source: RFC 2831, section 2.1.2.
 const NONCE_COUNT: &str = "00000001";
 /// The only cipher.
@@ -50,6 +61,7 @@ impl std::fmt::Debug for Secret {
 /// The server's side of one exchange.
 #[derive(Clone, Debug)]
 pub struct DigestServer {
+    service: Service,
     nonce: String,
     protections: Vec<Protection>,
 }
@@ -61,14 +73,20 @@ pub struct Verified<T> {
     pub answer: Vec<u8>,
     /// What was said of the token.
     pub token: T,
+    /// How much the client wants.
+    pub protection: Protection,
     /// Around everything that follows, if anything is.
     pub layer: Option<Layer>,
 }
 
 impl DigestServer {
     /// For one client, with random bytes that were never used before.
-    pub fn new(nonce: [u8; NONCE_LEN], protections: &[Protection]) -> DigestServer {
-        DigestServer { nonce: STANDARD.encode(nonce), protections: protections.to_vec() }
+    pub fn new(
+        service: Service,
+        nonce: [u8; NONCE_LEN],
+        protections: &[Protection],
+    ) -> DigestServer {
+        DigestServer { service, nonce: STANDARD.encode(nonce), protections: protections.to_vec() }
     }
 
     /// What the client is asked.
@@ -77,7 +95,7 @@ impl DigestServer {
     pub fn challenge(&self) -> Vec<u8> {
         let qops: Vec<&str> = self.protections.iter().map(|one| one.qop()).collect();
         let mut out = String::new();
-        put_quoted("realm", REALM, &mut out);
+        put_quoted("realm", self.service.realm, &mut out);
         put_quoted("nonce", &self.nonce, &mut out);
         put_quoted("qop", &qops.join(","), &mut out);
         put("charset", "utf-8", &mut out);
@@ -88,13 +106,26 @@ impl DigestServer {
         out.into_bytes()
     }
 
-    /// Judges what the client has answered. `find` says what a token's password is, and what else is known of it.
-    ///
-    /// Source: JDK 17 `DigestMD5Server#validateClientResponse`.
+    /// As [`DigestServer::verify_user`], for tokens. `find` says what one's password is, and what else is known of it.
     pub fn verify<T, E: From<SaslError>>(
         &self,
         response: &[u8],
         find: impl FnOnce(&[u8]) -> Result<(Vec<u8>, T), E>,
+    ) -> Result<Verified<T>, E> {
+        self.verify_user(response, |user| {
+            let identifier = STANDARD.decode(user).map_err(|_| malformed("username"))?;
+            let (password, token) = find(&identifier)?;
+            Ok((STANDARD.encode(password), token))
+        })
+    }
+
+    /// Judges what the client has answered. `find` says what a user's password is, and what else is known of it.
+    ///
+    /// Source: JDK 17 `DigestMD5Server#validateClientResponse`.
+    pub fn verify_user<T, E: From<SaslError>>(
+        &self,
+        response: &[u8],
+        find: impl FnOnce(&str) -> Result<(String, T), E>,
     ) -> Result<Verified<T>, E> {
         let response = Directives::parse(response)?;
         if response.get("charset").is_some_and(|charset| charset != "utf-8") {
@@ -102,7 +133,7 @@ impl DigestServer {
         }
         let max_buf = response.max_buf()?;
         let user = response.need("username")?;
-        if response.get("realm").unwrap_or_default() != REALM {
+        if response.get("realm").unwrap_or_default() != self.service.realm {
             return Err(malformed("Nonexistent realm").into());
         }
         if response.need("nonce")? != self.nonce {
@@ -119,17 +150,17 @@ impl DigestServer {
         if protection == Protection::Privacy && response.need("cipher")? != CIPHER {
             return Err(SaslError("DIGEST-MD5: server does not support cipher".into()).into());
         }
-        if !response.need("digest-uri")?.eq_ignore_ascii_case(URI) {
+        if !response.need("digest-uri")?.eq_ignore_ascii_case(self.service.uri) {
             return Err(malformed("Mismatched URI").into());
         }
         if response.get("authzid").is_some_and(|other| other != user) {
             return Err(SaslError("DIGEST-MD5: nobody may act as another".into()).into());
         }
-        let identifier = STANDARD.decode(user).map_err(|_| malformed("username"))?;
-        let (password, token) = find(&identifier)?;
+        let (password, token) = find(user)?;
         let proof = Proof {
+            realm: self.service.realm,
             user,
-            password: &STANDARD.encode(&password),
+            password: &password,
             nonce: &self.nonce,
             cnonce: response.need("cnonce")?,
             uri: response.need("digest-uri")?,
@@ -144,26 +175,45 @@ impl DigestServer {
         Ok(Verified {
             answer,
             token,
+            protection,
             layer: layer::of(&proof.session(), protection, false, max_buf),
         })
     }
 }
 
 /// The client's side of one exchange.
-#[derive(Debug)]
 pub struct DigestClient {
-    secret: Secret,
+    service: Service,
+    user: String,
+    password: String,
     cnonce: String,
     protections: Vec<Protection>,
     /// What the server is to answer, and what follows.
-    expected: Option<(String, Option<Layer>)>,
+    expected: Option<(String, Protection, Option<Layer>)>,
 }
 
 impl DigestClient {
     /// For one connection. Of `protections` the first that the server has is taken.
-    pub fn new(secret: Secret, nonce: [u8; NONCE_LEN], protections: &[Protection]) -> DigestClient {
+    pub fn new(
+        service: Service,
+        secret: &Secret,
+        nonce: [u8; NONCE_LEN],
+        protections: &[Protection],
+    ) -> DigestClient {
+        let user = STANDARD.encode(&secret.identifier);
+        let password = STANDARD.encode(&secret.password);
+        DigestClient::of_user(service, (user, password), nonce, protections)
+    }
+
+    /// The same for a user with its password.
+    pub fn of_user(
+        service: Service,
+        (user, password): (String, String),
+        nonce: [u8; NONCE_LEN],
+        protections: &[Protection],
+    ) -> DigestClient {
         let (cnonce, protections) = (STANDARD.encode(nonce), protections.to_vec());
-        DigestClient { secret, cnonce, protections, expected: None }
+        DigestClient { service, user, password, cnonce, protections, expected: None }
     }
 
     /// Answers the server's challenge.
@@ -172,8 +222,9 @@ impl DigestClient {
     pub fn respond(&mut self, challenge: &[u8]) -> Result<Vec<u8>, SaslError> {
         let challenge = Directives::parse(challenge)?;
         let nonce = challenge.need("nonce")?;
-        let realm = challenge.get("realm").unwrap_or(REALM);
-        if realm != REALM {
+        let Service { realm: own, uri } = self.service;
+        let realm = challenge.get("realm").unwrap_or(own);
+        if realm != own {
             return Err(SaslError(format!("DIGEST-MD5: an unknown realm {realm}")));
         }
         let offered: Vec<&str> =
@@ -189,25 +240,25 @@ impl DigestClient {
         {
             return Err(SaslError(format!("DIGEST-MD5: the server lacks the cipher {CIPHER}")));
         }
-        let (user, password) =
-            (STANDARD.encode(&self.secret.identifier), STANDARD.encode(&self.secret.password));
+        let (user, password) = (self.user.as_str(), self.password.as_str());
         let proof = Proof {
-            user: &user,
-            password: &password,
+            realm: own,
+            user,
+            password,
             nonce,
             cnonce: &self.cnonce,
-            uri: URI,
+            uri,
             authzid: None,
             protection,
         };
         let mut out = String::new();
         put("charset", "utf-8", &mut out);
-        put_quoted("username", &user, &mut out);
-        put_quoted("realm", REALM, &mut out);
+        put_quoted("username", user, &mut out);
+        put_quoted("realm", own, &mut out);
         put_quoted("nonce", nonce, &mut out);
         put("nc", NONCE_COUNT, &mut out);
         put_quoted("cnonce", &self.cnonce, &mut out);
-        put_quoted("digest-uri", URI, &mut out);
+        put_quoted("digest-uri", uri, &mut out);
         put("maxbuf", &MAX_BUF.to_string(), &mut out);
         put("response", &proof.value("AUTHENTICATE"), &mut out);
         put("qop", protection.qop(), &mut out);
@@ -215,25 +266,33 @@ impl DigestClient {
             put_quoted("cipher", CIPHER, &mut out);
         }
         let layer = layer::of(&proof.session(), protection, true, challenge.max_buf()?);
-        self.expected = Some((proof.value(""), layer));
+        self.expected = Some((proof.value(""), protection, layer));
         Ok(out.into_bytes())
     }
 
     /// Judges the server's answer, which shows that it knows the secret too. Returns what is around all that follows.
-    pub fn finish(&mut self, answer: &[u8]) -> Result<Option<Layer>, SaslError> {
-        let Some((expected, layer)) = self.expected.take() else {
+    pub fn finish(&mut self, answer: &[u8]) -> Result<(Protection, Option<Layer>), SaslError> {
+        let Some((expected, protection, layer)) = self.expected.take() else {
             return Err(SaslError("DIGEST-MD5: an answer without a question".into()));
         };
         let answer = Directives::parse(answer)?;
         if !is_same(answer.need("rspauth")?.as_bytes(), expected.as_bytes()) {
             return Err(SaslError("DIGEST-MD5: the server does not know the token".into()));
         }
-        Ok(layer)
+        Ok((protection, layer))
+    }
+}
+
+/// The password does not show.
+impl std::fmt::Debug for DigestClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DigestClient").finish_non_exhaustive()
     }
 }
 
 /// What both sides compute.
 struct Proof<'a> {
+    realm: &'a str,
     user: &'a str,
     password: &'a str,
     nonce: &'a str,
@@ -246,7 +305,7 @@ struct Proof<'a> {
 impl Proof<'_> {
     /// What the session's keys come from. Source: RFC 2831, section 2.1.2.1, `H(A1)`.
     fn session(&self) -> [u8; 16] {
-        let user = hash(&[self.user, ":", REALM, ":", self.password].map(str::as_bytes));
+        let user = hash(&[self.user, ":", self.realm, ":", self.password].map(str::as_bytes));
         let mut parts: Vec<&[u8]> =
             vec![&user, b":", self.nonce.as_bytes(), b":", self.cnonce.as_bytes()];
         if let Some(authzid) = self.authzid {

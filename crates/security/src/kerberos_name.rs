@@ -41,6 +41,17 @@ impl KerberosName {
         let owned = |part: Option<&str>| part.map(str::to_owned);
         Ok(KerberosName { service: service.to_owned(), host: owned(host), realm: owned(realm) })
     }
+
+    /// Whether a principal is a configured one; with `_HOST` that of any host.
+    pub fn is_one_of(principal: &str, configured: &str) -> bool {
+        let parsed = KerberosName::parse(principal).ok().zip(KerberosName::parse(configured).ok());
+        parsed.is_some_and(|(name, wanted)| {
+            let is_host = wanted.host.as_deref() == Some("_HOST") && name.host.is_some();
+            name.service == wanted.service
+                && name.realm == wanted.realm
+                && (is_host || name.host == wanted.host)
+        })
+    }
 }
 
 /// A principal from the configuration: `_HOST` is that host's name, in small letters.

@@ -6,6 +6,7 @@
 
 pub mod block_keys;
 pub mod block_token;
+pub mod cipher;
 pub mod client;
 mod digest;
 pub mod digest_md5;
@@ -15,6 +16,7 @@ pub mod protection;
 pub mod sasl;
 pub mod server;
 pub mod token;
+pub mod transfer;
 mod writable;
 
 pub use kerberos_name::{KerberosName, NameRules};

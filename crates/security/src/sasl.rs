@@ -13,7 +13,7 @@ impl SaslError {
 }
 
 /// Encloses what is sent over a connection.
-pub trait Seal: Send {
+pub trait Seal: Send + Sync {
     /// The bytes for the wire of bytes of no more than [`Seal::plain_max`].
     fn seal(&mut self, plain: &[u8]) -> Result<Vec<u8>, SaslError>;
 
@@ -22,7 +22,7 @@ pub trait Seal: Send {
 }
 
 /// Opens what comes over a connection, in the order in which it was enclosed.
-pub trait Open: Send {
+pub trait Open: Send + Sync {
     /// The bytes that were enclosed. Fails where they were changed, left out, or come again.
     fn open(&mut self, sealed: &[u8]) -> Result<Vec<u8>, SaslError>;
 }

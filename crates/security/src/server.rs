@@ -14,7 +14,7 @@ use cairn_wire::proto::common::{
 };
 
 use crate::block_token::BlockTokenId;
-use crate::digest_md5::{DigestServer, NONCE_LEN};
+use crate::digest_md5::{DigestServer, NONCE_LEN, Service};
 use crate::gssapi::{Context, GssServer, GssStep};
 use crate::sasl::Layer;
 use crate::token::DelegationTokenId;
@@ -168,7 +168,8 @@ impl ServerHandshake {
                     Some(0) => {
                         self.gssapi = None;
                         if self.digest.is_none() {
-                            self.digest = Some(DigestServer::new(self.nonce, protections));
+                            self.digest =
+                                Some(DigestServer::new(Service::RPC, self.nonce, protections));
                         }
                         self.respond(message, authority)
                     }
@@ -188,7 +189,7 @@ impl ServerHandshake {
     /// What is offered, with a challenge for who has a token.
     fn negotiate(&mut self, protections: &[Protection]) -> RpcSaslProto {
         self.has_negotiated = true;
-        let digest = DigestServer::new(self.nonce, protections);
+        let digest = DigestServer::new(Service::RPC, self.nonce, protections);
         let mut auths = self.offered.clone();
         auths[0].challenge = Some(digest.challenge());
         self.digest = Some(digest);

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cairn_security::block_token::{AccessMode, BlockTokenId, Form};
-use cairn_security::digest_md5::{DigestClient, DigestServer, NONCE_LEN, Secret};
+use cairn_security::digest_md5::{DigestClient, DigestServer, NONCE_LEN, Secret, Service};
 use cairn_security::sasl::Layer;
 use cairn_security::token::{DelegationTokenId, password};
 use cairn_security::{NameRules, Protection, SaslError};
@@ -100,7 +100,7 @@ fn digest_md5_is_a_jdks() {
         let protection = Protection::of_qop(line[0]).unwrap();
         let secret = Secret { identifier: bytes(line[1]), password: bytes(line[2]) };
         let (challenge, answer, last) = (bytes(line[3]), bytes(line[4]), bytes(line[5]));
-        let server = DigestServer::new(nonce(&text(line[3]), "nonce"), &[protection]);
+        let server = DigestServer::new(Service::RPC, nonce(&text(line[3]), "nonce"), &[protection]);
         let verified = server.verify(&answer, |identifier| {
             assert_eq!(identifier, secret.identifier);
             Ok::<_, SaslError>((secret.password.clone(), ()))
@@ -108,9 +108,9 @@ fn digest_md5_is_a_jdks() {
         let verified = verified.unwrap();
         assert_eq!(verified.answer, last);
         let cnonce = nonce(&text(line[4]), "cnonce");
-        let mut client = DigestClient::new(secret, cnonce, &Protection::ALL);
+        let mut client = DigestClient::new(Service::RPC, &secret, cnonce, &Protection::ALL);
         assert_eq!(response(&client.respond(&challenge).unwrap()), response(&answer));
-        let layer = client.finish(&last).unwrap();
+        let (_, layer) = client.finish(&last).unwrap();
         let wraps: Vec<_> = lines("wrap").into_iter().filter(|wrap| wrap[0] == line[0]).collect();
         assert_eq!(layer.is_some(), !wraps.is_empty());
         let Some((mut client, mut server)) = layer.zip(verified.layer) else { continue };

@@ -21,11 +21,11 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
         conf.read(key, |text| Ok(text.to_string()), &mut c.name_node)?;
     }
     c.web = webhdfs::of_datanode(conf, &c.name_node)?;
-    security::of_datanode(conf, &mut c)?;
     // USER says nothing: services are started without it.
     if let Some(user) = std::env::var("HADOOP_USER_NAME").ok().or_else(process_user) {
         c.user = user;
     }
+    security::of_datanode(conf, &mut c)?;
     let proxy_users = conf.iter().filter(|(key, _)| key.starts_with("hadoop.proxyuser."));
     c.proxy_users = proxy_users.map(|(k, v)| (k.to_string(), v.to_string())).collect();
     c.service_policy = service_policy(conf)?;

@@ -64,6 +64,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.millis("hadoop.http.idle_timeout.ms", &mut c.http_idle_timeout)?;
     c.web = webhdfs::of_namenode(conf)?;
     c.block_tokens = security::block_tokens(conf)?;
+    c.encrypts_data = security::encrypts_data(conf, c.block_tokens.is_some())?;
     security::of_namenode(conf, &mut c)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
     c.properties = conf.properties();

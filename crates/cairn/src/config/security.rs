@@ -4,14 +4,16 @@ use super::Configuration;
 use crate::config::NameNodes;
 use anyhow::{Context, Result, bail};
 use cairn_datanode::DataNodeConfig;
+use cairn_datanode::security::{self as datanode, Acceptor};
 use cairn_kerberos::Ticket;
 use cairn_namenode::NameNodeConfig;
 use cairn_namenode::block_tokens::BlockTokenConfig;
-use cairn_namenode::security::{Acceptor, SecurityConfig};
+use cairn_namenode::security::{self as namenode, SecurityConfig};
 use cairn_net::rpc_client::SharedCredentials;
 use cairn_security::block_token::Form;
 use cairn_security::kerberos_name::server_principal;
 use cairn_security::server::Offers;
+use cairn_security::transfer::TransferPolicy;
 use cairn_security::{KerberosName, NameRules, Protection};
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -21,6 +23,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+const TOKENS: &str = "dfs.block.access.token.enable";
+const ENCRYPT: &str = "dfs.encrypt.data.transfer";
+const PROTECTION: &str = "dfs.data.transfer.protection";
 const AUTHENTICATION: &str = "hadoop.security.authentication";
 const NAMENODE: (&str, &str) = ("dfs.namenode.kerberos.principal", "dfs.namenode.keytab.file");
 const DATANODE: (&str, &str) = ("dfs.datanode.kerberos.principal", "dfs.datanode.keytab.file");
@@ -48,7 +53,7 @@ fn need(conf: &Configuration, key: &str) -> Result<String> {
 /// Source: Hadoop 3.5.0 `BlockManager#createBlockTokenSecretManager`.
 pub fn block_tokens(conf: &Configuration) -> Result<Option<BlockTokenConfig>> {
     let (mut is_on, mut is_proto) = (false, false);
-    conf.boolean("dfs.block.access.token.enable", &mut is_on)?;
+    conf.boolean(TOKENS, &mut is_on)?;
     conf.boolean("dfs.block.access.token.protobuf.enable", &mut is_proto)?;
     let (mut interval, mut lifetime) = (600, 600);
     for (key, minutes) in [
@@ -66,8 +71,57 @@ pub fn block_tokens(conf: &Configuration) -> Result<Option<BlockTokenConfig>> {
     Ok(is_on.then_some(BlockTokenConfig { key_interval, lifetime, form }))
 }
 
+/// What is around data, if anything.
+///
+/// Source: Hadoop 3.5.0 `SaslDataTransferServer#receive`, which takes no notice of `dfs.data.transfer.protection` without
+/// Kerberos. Deviation: that is refused here.
+fn data_transfer(conf: &Configuration) -> Result<Option<TransferPolicy>> {
+    let mut encrypts = false;
+    conf.boolean(ENCRYPT, &mut encrypts)?;
+    let mut bits = 128;
+    conf.number("dfs.encrypt.data.transfer.cipher.key.bitlength", &mut bits)?;
+    if ![128, 192, 256].contains(&bits) {
+        bail!("dfs.encrypt.data.transfer.cipher.key.bitlength is {bits}: it takes 128, 192 or 256");
+    }
+    let policy = |protections, by_key| TransferPolicy {
+        protections,
+        by_key,
+        has_aes: true,
+        key_len: bits / 8,
+    };
+    if encrypts {
+        return Ok(Some(policy(vec![Protection::Privacy], true)));
+    }
+    let protections = conf.get(PROTECTION).unwrap_or_default();
+    if protections.trim().is_empty() {
+        return Ok(None);
+    }
+    let protections = Protection::list(&protections).context(PROTECTION)?;
+    if !is_on(conf) {
+        bail!(
+            "{PROTECTION} is set, and {AUTHENTICATION} is not kerberos: nothing would be protected"
+        );
+    }
+    Ok(Some(policy(protections, false)))
+}
+
+/// What of it a NameNode needs to know: whether all data are encrypted.
+pub fn encrypts_data(conf: &Configuration, has_tokens: bool) -> Result<bool> {
+    let encrypts = data_transfer(conf)?.is_some_and(|policy| policy.by_key);
+    if encrypts && !has_tokens {
+        bail!(
+            "{ENCRYPT} is true, and {TOKENS} is not: the keys of block tokens are what data are encrypted with"
+        );
+    }
+    Ok(encrypts)
+}
+
 /// What both roles need.
-fn common(conf: &Configuration, (principal, keytab): (&str, &str)) -> Result<Vec<Protection>> {
+fn common(
+    conf: &Configuration,
+    (principal, keytab): (&str, &str),
+    missing: Option<&str>,
+) -> Result<(Vec<Protection>, bool)> {
     if !cairn_kerberos::IS_BUILT_IN {
         let how = "build it with `--features kerberos`";
         bail!("{AUTHENTICATION} is kerberos: this build has no Kerberos; {how}");
@@ -77,14 +131,37 @@ fn common(conf: &Configuration, (principal, keytab): (&str, &str)) -> Result<Vec
     }
     let mut open = false;
     conf.boolean(OPEN_DATANODES, &mut open)?;
-    if !open {
+    if let Some(missing) = missing.filter(|_| !open) {
         bail!(
-            "{AUTHENTICATION} is kerberos, and DataNodes of Cairn do not ask yet who reads and writes blocks: \
-             {OPEN_DATANODES}=true starts all the same"
+            "{AUTHENTICATION} is kerberos, and {missing}: {OPEN_DATANODES}=true starts all the same"
         );
     }
     let protections = conf.get("hadoop.rpc.protection").unwrap_or_default();
-    Protection::list(&protections).context("hadoop.rpc.protection")
+    let protections = Protection::list(&protections).context("hadoop.rpc.protection")?;
+    Ok((protections, open))
+}
+
+/// Which users principals of a realm stand for.
+fn rules(conf: &Configuration, realm: &str) -> Result<NameRules> {
+    let mechanism = conf.get("hadoop.security.auth_to_local.mechanism").unwrap_or_default();
+    let is_mit = match mechanism.trim().to_ascii_lowercase().as_str() {
+        "" | "hadoop" => false,
+        "mit" => true,
+        other => {
+            bail!("hadoop.security.auth_to_local.mechanism is {other}: it takes hadoop or mit")
+        }
+    };
+    let rules = conf.get("hadoop.security.auth_to_local").unwrap_or_default();
+    NameRules::parse(&rules, realm, is_mit).context("hadoop.security.auth_to_local")
+}
+
+/// The parts of a server's principal.
+fn parts(key: &str, principal: &str) -> Result<(String, String, String)> {
+    let name = KerberosName::parse(principal).with_context(|| key.to_string())?;
+    match (name.host, name.realm) {
+        (Some(host), Some(realm)) => Ok((name.service, host, realm)),
+        _ => bail!("{key} is {principal}: it takes SERVICE/HOST@REALM"),
+    }
 }
 
 /// The host that a server's principal names: the one of its address, or this machine's.
@@ -102,7 +179,9 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     if !is_on(conf) {
         return Ok(());
     }
-    let protections = common(conf, NAMENODE)?;
+    let has_tokens = c.block_tokens.is_some();
+    let open = "whoever reaches a DataNode could read everything, as dfs.block.access.token.enable is not true";
+    let (protections, _) = common(conf, NAMENODE, (!has_tokens).then_some(open))?;
     let address = match conf.get("dfs.namenode.rpc-address") {
         Some(address) => Some(address),
         None => match conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
@@ -111,33 +190,20 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         },
     };
     let principal = server_principal(&need(conf, NAMENODE.0)?, &host(address)?);
-    let name = KerberosName::parse(&principal).context(NAMENODE.0)?;
-    let (Some(host), Some(realm)) = (name.host, name.realm) else {
-        bail!("{} is {principal}: it takes SERVICE/HOST@REALM", NAMENODE.0);
-    };
-    let mechanism = conf.get("hadoop.security.auth_to_local.mechanism").unwrap_or_default();
-    let is_mit = match mechanism.trim().to_ascii_lowercase().as_str() {
-        "" | "hadoop" => false,
-        "mit" => true,
-        other => {
-            bail!("hadoop.security.auth_to_local.mechanism is {other}: it takes hadoop or mit")
-        }
-    };
-    let rules = conf.get("hadoop.security.auth_to_local").unwrap_or_default();
-    let rules =
-        NameRules::parse(&rules, &realm, is_mit).context("hadoop.security.auth_to_local")?;
+    let (service, host, realm) = parts(NAMENODE.0, &principal)?;
+    let rules = rules(conf, &realm)?;
     // As in Hadoop, whoever the NameNode is may do everything.
     let superuser = rules.user_of(&principal).context("hadoop.security.auth_to_local")?;
     c.superuser.get_or_insert(superuser);
     let datanode_principal = need(conf, DATANODE.0)?;
     KerberosName::parse(&datanode_principal).context(DATANODE.0)?;
-    let acceptor = Acceptor(Arc::new(move || cairn_kerberos::accept(&principal)));
+    let acceptor = namenode::Acceptor(Arc::new(move || cairn_kerberos::accept(&principal)));
     let day = Duration::from_secs(24 * 3600);
     let (mut token_life, mut token_renewal, mut token_key_interval) = (7 * day, day, day);
     conf.millis("dfs.namenode.delegation.token.max-lifetime", &mut token_life)?;
     conf.millis("dfs.namenode.delegation.token.renew-interval", &mut token_renewal)?;
     conf.millis("dfs.namenode.delegation.key.update-interval", &mut token_key_interval)?;
-    let offers = Offers::Secure { service: name.service, host, protections };
+    let offers = Offers::Secure { service, host, protections };
     c.security = Some(SecurityConfig {
         offers,
         rules,
@@ -156,21 +222,43 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
 
 /// Reads what a DataNode needs, likewise.
 pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
+    c.data_transfer = data_transfer(conf)?;
     if !is_on(conf) {
         return Ok(());
     }
-    let protections = common(conf, DATANODE)?;
+    let plain = "what clients send and read would be open on the network, as neither dfs.data.transfer.protection nor \
+                 dfs.encrypt.data.transfer is set";
+    let (protections, may_be_open) =
+        common(conf, DATANODE, c.data_transfer.is_none().then_some(plain))?;
     let host = match conf.get("dfs.datanode.hostname") {
         Some(host) => host,
         None => host(None)?,
     };
-    let ticket = Ticket {
-        principal: Some(server_principal(&need(conf, DATANODE.0)?, &host)),
-        server: need(conf, NAMENODE.0)?,
-        protections,
-        allows_simple: false,
+    let datanode_principal = need(conf, DATANODE.0)?;
+    let principal = server_principal(&datanode_principal, &host);
+    let (service, host, realm) = parts(DATANODE.0, &principal)?;
+    let ticket = |server: String| {
+        let (principal, protections) = (Some(principal.clone()), protections.clone());
+        let ticket = Ticket { principal, server, protections, allows_simple: false };
+        SharedCredentials(Arc::new(ticket))
     };
-    c.credentials = Some(SharedCredentials(Arc::new(ticket)));
+    c.credentials = Some(ticket(need(conf, NAMENODE.0)?));
+    let rules = rules(conf, &realm)?;
+    // As in Hadoop, whoever the DataNode is may administer it.
+    if let Ok(user) = rules.user_of(&principal) {
+        c.user = user;
+    }
+    let peers = ticket(datanode_principal.clone());
+    let offers = Offers::Secure { service, host, protections: protections.clone() };
+    let acceptor = Acceptor(Arc::new(move || cairn_kerberos::accept(&principal)));
+    c.security = Some(datanode::SecurityConfig {
+        offers,
+        rules,
+        datanode_principal,
+        peers,
+        acceptor,
+        may_be_open,
+    });
     if c.http_addr.take().is_some() {
         tracing::warn!("pages and WebHDFS do not ask yet who asks: with Kerberos there are none");
     }
@@ -246,6 +334,51 @@ mod tests {
                 assert!(told.contains("this build has no Kerberos"), "{told}");
             }
         }
+    }
+
+    #[test]
+    fn protection_that_would_protect_nothing_is_refused() {
+        let with = |keys: &[(&str, &str)]| {
+            let mut conf = Configuration::default();
+            for (key, value) in keys.iter().copied() {
+                conf.set(key, value);
+            }
+            conf
+        };
+        let conf = with(&[(PROTECTION, "privacy")]);
+        for told in refused(&conf) {
+            assert!(told.starts_with(PROTECTION), "{told}");
+        }
+        let encrypts = with(&[(ENCRYPT, "true")]);
+        let told = format!("{:#}", namenode::read(&encrypts).expect_err("a refusal"));
+        assert!(told.contains(ENCRYPT) && told.contains(TOKENS), "{told}");
+        let encrypts = with(&[(ENCRYPT, "true"), (TOKENS, "true")]);
+        let c = namenode::read(&encrypts).unwrap();
+        assert!(c.encrypts_data && c.block_tokens.is_some());
+        let policy = datanode::read(&encrypts).unwrap().data_transfer.unwrap();
+        assert_eq!((policy.by_key, policy.protections), (true, vec![Protection::Privacy]));
+        let none = datanode::read(&Configuration::default()).unwrap();
+        assert!(none.data_transfer.is_none() && none.security.is_none());
+    }
+
+    #[test]
+    fn whole_security_needs_no_word_about_open_datanodes() {
+        if !cairn_kerberos::IS_BUILT_IN {
+            return;
+        }
+        let mut conf = secure();
+        conf.set(OPEN_DATANODES, "false");
+        conf.set(TOKENS, "true");
+        assert!(namenode::read(&conf).is_ok());
+        let told = format!("{:#}", datanode::read(&conf).expect_err("a refusal"));
+        assert!(told.contains(PROTECTION) && told.contains(OPEN_DATANODES), "{told}");
+        conf.set(PROTECTION, "integrity,privacy");
+        let c = datanode::read(&conf).unwrap();
+        let policy = c.data_transfer.unwrap();
+        let protections = vec![Protection::Integrity, Protection::Privacy];
+        assert_eq!((policy.by_key, policy.protections), (false, protections));
+        assert!(!c.security.unwrap().may_be_open);
+        assert_eq!(c.user, "dn");
     }
 
     #[test]

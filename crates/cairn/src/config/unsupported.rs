@@ -5,7 +5,7 @@ use super::Configuration;
 use anyhow::{Result, bail};
 
 /// Keys, the values with which they ask for nothing that there is not, and what the others ask for.
-const ASKS: [(&str, &[&str], &str); 8] = [
+const ASKS: [(&str, &[&str], &str); 10] = [
     ("hadoop.security.authentication", &["simple", "kerberos"], "it takes simple or kerberos"),
     ("hadoop.security.group.mapping", &GROUP_MAPPINGS, "only the system is asked for groups"),
     (
@@ -18,8 +18,26 @@ const ASKS: [(&str, &[&str], &str); 8] = [
         &["org.apache.hadoop.security.SaslPropertiesResolver"],
         "connections of all clients are protected alike",
     ),
-    ("dfs.encrypt.data.transfer", &["false"], "encrypted data transfer is not supported"),
-    ("dfs.data.transfer.protection", &[], "protected data transfer is not supported"),
+    (
+        "dfs.encrypt.data.transfer.cipher.suites",
+        &["AES/CTR/NoPadding"],
+        "it takes AES/CTR/NoPadding",
+    ),
+    (
+        "dfs.encrypt.data.transfer.algorithm",
+        &["rc4"],
+        "of the ciphers of DIGEST-MD5 only rc4 is there",
+    ),
+    (
+        "dfs.trustedchannel.resolver.class",
+        &["org.apache.hadoop.hdfs.protocol.datatransfer.TrustedChannelResolver"],
+        "no connection is trusted more than others",
+    ),
+    (
+        "dfs.data.transfer.saslproperties.resolver.class",
+        &["org.apache.hadoop.security.SaslPropertiesResolver"],
+        "connections of all clients are protected alike",
+    ),
     (
         "dfs.namenode.inode.attributes.provider.class",
         &[],
@@ -61,8 +79,9 @@ mod tests {
         for (key, value) in [
             ("hadoop.security.authentication", "kerberos_ssl"),
             ("hadoop.security.saslproperties.resolver.class", "org.example.Any"),
-            ("dfs.encrypt.data.transfer", "TRUE"),
-            ("dfs.data.transfer.protection", "privacy"),
+            ("dfs.encrypt.data.transfer.cipher.suites", "SM4/CTR/NoPadding"),
+            ("dfs.encrypt.data.transfer.algorithm", "3des"),
+            ("dfs.trustedchannel.resolver.class", "org.example.Any"),
             ("dfs.namenode.inode.attributes.provider.class", "org.example.Ranger"),
             ("hadoop.security.group.mapping", "org.apache.hadoop.security.LdapGroupsMapping"),
             (
@@ -78,7 +97,7 @@ mod tests {
         for (key, value) in [
             ("hadoop.security.authentication", "Simple"),
             ("hadoop.security.authentication", "kerberos"),
-            ("dfs.data.transfer.protection", ""),
+            ("dfs.encrypt.data.transfer.algorithm", ""),
             ("dfs.namenode.inode.attributes.provider.class", " "),
             (
                 "hadoop.security.group.mapping",

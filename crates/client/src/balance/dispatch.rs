@@ -157,7 +157,7 @@ async fn replace(
     let request = OpReplaceBlockProto {
         header: BaseHeaderProto {
             block: convert::block_proto(block),
-            token: Some(token),
+            token: Some(token.clone()),
             trace_info: None,
         },
         del_hint: from.id.datanode_uuid.clone(),
@@ -165,7 +165,7 @@ async fn replace(
         storage_type: Some(kind),
         storage_id: None,
     };
-    let mut stream = datanode::connect(fs.config(), &addr, 2).await?;
+    let mut stream = datanode::connect(fs.config(), &addr, 2, &token).await?;
     let sent = stream.writer.send_op(Op::ReplaceBlock, &request).await;
     sent.map_err(|error| failure(&addr, error))?;
     loop {

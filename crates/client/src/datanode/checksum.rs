@@ -52,7 +52,7 @@ pub(crate) async fn block_checksum(
         block_checksum_options: Some(options(mode, None)),
         ..OpBlockChecksumProto::default()
     };
-    ask(config, addr, Op::BlockChecksum, &request).await
+    ask(config, addr, Op::BlockChecksum, &located.token(0), &request).await
 }
 
 /// The checksum of the first `len` data bytes of a group, which the DataNode collects from the
@@ -84,16 +84,17 @@ pub(crate) async fn group_checksum(
         requested_num_bytes: len,
         block_checksum_options: Some(options(mode, Some(policy))),
     };
-    ask(config, addr, Op::BlockGroupChecksum, &request).await
+    ask(config, addr, Op::BlockGroupChecksum, &located.whole, &request).await
 }
 
 async fn ask(
     config: &ClientConfig,
     addr: &DataNodeAddr,
     op: Op,
+    token: &Token,
     request: &impl Message,
 ) -> Result<BlockChecksum> {
-    let mut stream = connect(config, addr, 1).await?;
+    let mut stream = connect(config, addr, 1, token).await?;
     let sent = stream.writer.send_op(op, request).await;
     sent.map_err(|error| failure(addr, error))?;
     let answer = response(&mut stream, addr).await?.checksum_response;

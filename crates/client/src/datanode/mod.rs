@@ -10,6 +10,7 @@ pub(crate) mod read_into;
 pub(crate) mod read_range;
 pub(crate) mod reads;
 pub(crate) mod scratch;
+pub(crate) mod secure;
 pub(crate) mod silent;
 mod verify;
 pub(crate) mod write_block;
@@ -24,6 +25,7 @@ use cairn_net::transfer_stream::{TransferError, TransferOptions, TransferStream}
 use cairn_security::client::Credentials;
 use cairn_security::digest_md5::Secret;
 use cairn_security::gssapi::Context;
+use cairn_security::transfer::Unknown;
 use cairn_security::{Protection, SaslError};
 use cairn_wire::proto::hdfs::*;
 use std::io;
@@ -38,11 +40,12 @@ const CLIENT_DATANODE_PROTOCOL: &str = "org.apache.hadoop.hdfs.protocol.ClientDa
 /// Source: Hadoop 3.5.0 `HdfsConstants#READ_TIMEOUT_EXTENSION`.
 const PER_NODE: Duration = Duration::from_secs(5);
 
-/// Opens a connection to a DataNode that writes through `nodes` of them.
+/// Opens a connection to a DataNode that writes through `nodes` of them, for an operation with a token.
 pub(crate) async fn connect(
     config: &ClientConfig,
     addr: &DataNodeAddr,
     nodes: usize,
+    token: &Token,
 ) -> Result<TransferStream> {
     let xfer = addr.xfer_addr();
     let failed = |source| ClientError::DataNode { addr: xfer.clone(), source };
@@ -56,7 +59,23 @@ pub(crate) async fn connect(
         write_timeout: read_timeout,
         ..TransferOptions::default()
     };
-    TransferStream::connect(socket, &options).await.map_err(|error| failure(addr, error))
+    let failed = |error| failure(addr, error);
+    let mut is_again = false;
+    loop {
+        let mut stream = TransferStream::connect(socket, &options).await.map_err(failed)?;
+        let Some((policy, shown)) = config.data_security.shown(token).await? else {
+            return Ok(stream);
+        };
+        match stream.introduce(&policy, &shown).await {
+            Ok(()) => return Ok(stream),
+            // There are others since the DataNode or the NameNode has started anew.
+            Err(TransferError::Unknown(Unknown::Key(_))) if !is_again => {
+                config.data_security.forget_key().await;
+                is_again = true;
+            }
+            Err(error) => return Err(failed(error)),
+        }
+    }
 }
 
 /// How long to wait for a word of the first of so many DataNodes.
@@ -67,6 +86,17 @@ fn read_timeout(config: &ClientConfig, nodes: usize) -> Duration {
 /// A failure of the connection to a DataNode.
 pub(crate) fn failure(addr: &DataNodeAddr, error: TransferError) -> ClientError {
     let source = match error {
+        TransferError::Unknown(Unknown::Token(error)) => {
+            return ClientError::Refused {
+                addr: addr.xfer_addr(),
+                status: Status::ErrorAccessToken as i32,
+                message: error.to_string(),
+                first_bad_link: String::new(),
+            };
+        }
+        TransferError::Unknown(error) => {
+            io::Error::new(io::ErrorKind::PermissionDenied, error.to_string())
+        }
         TransferError::Io(source) | TransferError::File(source) => source,
         timeout @ TransferError::Timeout { .. } => {
             io::Error::new(io::ErrorKind::TimedOut, timeout.to_string())

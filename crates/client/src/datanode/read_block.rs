@@ -6,7 +6,7 @@ use super::local::LocalReplica;
 use super::read_range::{MAX_CHUNK_LEN, ReadRange};
 use super::{connect, failure, response};
 use crate::error::{ClientError, Result};
-use crate::protocol::convert;
+use crate::protocol::convert::{self, Token};
 use crate::session::Session;
 use crate::types::DataNodeAddr;
 use bytes::Bytes;
@@ -160,7 +160,7 @@ impl RemoteReader {
         addr: DataNodeAddr,
         range: &ReadRange,
     ) -> Result<RemoteReader> {
-        let mut dial = Dial::new(&session, &addr);
+        let mut dial = Dial::new(&session, &addr, &range.token);
         loop {
             let (stream, peer, is_kept) = dial.next().await?;
             match RemoteReader::start(&session, &addr, range, stream, peer).await {
@@ -325,20 +325,25 @@ impl RemoteReader {
 pub(super) struct Dial<'a> {
     session: &'a Arc<Session>,
     addr: &'a DataNodeAddr,
+    token: Token,
     socket: Option<PathBuf>,
     /// Names under which connections may be kept.
     kept: VecDeque<String>,
 }
 
 impl<'a> Dial<'a> {
-    pub(super) fn new(session: &'a Arc<Session>, addr: &'a DataNodeAddr) -> Dial<'a> {
+    pub(super) fn new(
+        session: &'a Arc<Session>,
+        addr: &'a DataNodeAddr,
+        token: &Token,
+    ) -> Dial<'a> {
         let socket = match session.config.domain_socket_traffic {
             true => session.local.socket(&session.config, addr),
             false => None,
         };
         let name = socket.as_ref().map(|path| path.to_string_lossy().into_owned());
         let kept = name.into_iter().chain([addr.xfer_addr()]).collect();
-        Dial { session, addr, socket, kept }
+        Dial { session, addr, token: token.clone(), socket, kept }
     }
 
     /// The next connection, under which name it is kept, and whether it was.
@@ -355,7 +360,7 @@ impl<'a> Dial<'a> {
             return Ok((stream, path.to_string_lossy().into_owned(), false));
         }
         // Nobody is waited for besides.
-        Ok((connect(&session.config, addr, 0).await?, addr.xfer_addr(), false))
+        Ok((connect(&session.config, addr, 0, &self.token).await?, addr.xfer_addr(), false))
     }
 }
 

@@ -119,7 +119,7 @@ pub(crate) async fn read_into(
             }
         }
     }
-    let mut dial = Dial::new(session, addr);
+    let mut dial = Dial::new(session, addr, &range.token);
     loop {
         let (stream, peer, is_kept) = dial.next().await?;
         match exchange(session, addr, range, shape, into, stream, peer).await {

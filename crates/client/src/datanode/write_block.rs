@@ -85,7 +85,7 @@ pub(crate) async fn open_write(
             done => return done.map(|()| stream),
         }
     }
-    let mut stream = connect(config, &first.addr, op.targets.len()).await?;
+    let mut stream = connect(config, &first.addr, op.targets.len(), op.token).await?;
     begin(&mut stream, &first.addr, &request, whole).await?;
     Ok(stream)
 }
@@ -199,7 +199,7 @@ pub(crate) async fn transfer(
         target_storage_types: vec![target.storage_type],
         target_storage_ids: vec![target.storage_id.clone()],
     };
-    let mut stream = connect(config, &source.addr, 2).await?;
+    let mut stream = connect(config, &source.addr, 2, token).await?;
     stream.reader.set_timeout(transfer_timeout(config, block.len));
     let sent = stream.writer.send_op(Op::TransferBlock, &request).await;
     sent.map_err(|error| failure(&source.addr, error))?;

@@ -101,6 +101,12 @@ impl Service for Between {
                 answer.locations.iter_mut().for_each(&self.edit);
                 respond(&answer)
             }
+            "getServerDefaults" => {
+                let request = GetServerDefaultsRequestProto {};
+                let answer = self.namenode.call("getServerDefaults", &request).await;
+                let answer: GetServerDefaultsResponseProto = answer.map_err(refused)?;
+                respond(&answer)
+            }
             "reportBadBlocks" => {
                 let request: ReportBadBlocksRequestProto = call.decode()?;
                 self.reported.fetch_add(request.blocks.len() as u64, Ordering::Relaxed);

@@ -36,7 +36,13 @@ pub(super) async fn register(node: &Arc<Node>) -> Result<()> {
     node.dataset.begin_registration();
     let request = RegisterDatanodeRequestProto { registration: registration(node, &info) };
     let answer: RegisterDatanodeResponseProto = call(node, "registerDatanode", &request).await?;
-    node.block_tokens.take(&answer.registration.keys)?;
+    let keys = &answer.registration.keys;
+    let needs_tokens = node.config.security.as_ref().is_some_and(|security| !security.may_be_open);
+    if needs_tokens && !keys.is_block_token_enabled {
+        let what = "the NameNode issues no block tokens (dfs.block.access.token.enable)";
+        return Err(DataNodeError::peer(what));
+    }
+    node.block_tokens.take(keys)?;
     // A NameNode that does not know the number does not return it.
     let process_number = node.process_number;
     // What goes with each call needs no keys.

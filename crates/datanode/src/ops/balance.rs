@@ -129,7 +129,8 @@ async fn copy_here(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Re
 async fn fetch(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<ReplicaWriter> {
     // Its length tells how much room is set aside.
     let block = messages::block(&request.header.block);
-    let mut proxy = node.connect(&request.source, 0).await?;
+    let token = request.header.token.clone().unwrap_or_default();
+    let mut proxy = node.connect(&request.source, 0, &token).await?;
     proxy
         .writer
         .send_op(Op::CopyBlock, &OpCopyBlockProto { header: request.header.clone() })

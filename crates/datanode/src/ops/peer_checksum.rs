@@ -21,11 +21,12 @@ pub(super) async fn peer_checksum(
     options: Option<BlockChecksumOptionsProto>,
     from_disk: bool,
 ) -> Result<OpBlockChecksumResponseProto> {
-    let mut peer = node.connect(holder, 0).await?;
+    let token = node.block_tokens.own(block, AccessMode::Read);
+    let mut peer = node.connect(holder, 0, &token).await?;
     let request = OpBlockChecksumProto {
         header: BaseHeaderProto {
             block: messages::extended_block(block),
-            token: Some(node.block_tokens.own(block, AccessMode::Read)),
+            token: Some(token),
             trace_info: None,
         },
         block_checksum_options: options,

@@ -141,14 +141,15 @@ pub(crate) async fn copy(
         // What is sent ends at a chunk boundary beyond the visible bytes; the receiver cuts it back on takeover.
         tracing::debug!(block = %block.id, len, end = view.end, "copying more than is visible");
     }
-    let mut peer = node.connect(first, targets.nodes.len()).await?;
+    let token = node.block_tokens.own(block, AccessMode::Write);
+    let mut peer = node.connect(first, targets.nodes.len(), &token).await?;
     let has_ack = !client.is_empty();
     let sent = Block { gs: view.gs, len, ..block.clone() };
     let request = OpWriteBlockProto {
         header: ClientOperationHeaderProto {
             base_header: BaseHeaderProto {
                 block: messages::extended_block(&sent),
-                token: Some(node.block_tokens.own(&sent, AccessMode::Write)),
+                token: Some(token),
                 trace_info: None,
             },
             client_name: client,

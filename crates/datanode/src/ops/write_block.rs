@@ -283,7 +283,8 @@ async fn set_up_mirror(
     wants_answer: bool,
 ) -> Result<(TransferStream, Option<BlockOpResponseProto>)> {
     let targets = &request.message.targets;
-    let mut mirror = node.connect(&targets[0], targets.len()).await?;
+    let token = request.message.header.base_header.token.clone().unwrap_or_default();
+    let mut mirror = node.connect(&targets[0], targets.len(), &token).await?;
     let failed =
         |error| transfer_error(format!("mirror {}", messages::xfer_name(&targets[0])), error);
     mirror.writer.send_op(Op::WriteBlock, &request.forwarded()).await.map_err(failed)?;

@@ -1,6 +1,7 @@
 //! How a connection behaves, and why it fails.
 
 use super::packet_memory::PacketMemory;
+use cairn_security::transfer::Unknown;
 use cairn_wire::{WireError, transfer};
 use std::io;
 use std::sync::Arc;
@@ -18,6 +19,9 @@ pub enum TransferError {
     /// The peer sent what the protocol does not allow.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// The peer is not who it should be, or does not take us for who we should be.
+    #[error("{0}")]
+    Unknown(Unknown),
     /// Nothing could be read or written for this long.
     #[error("{what}: no progress for {after:?}")]
     Timeout {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
+use cairn_security::cipher::StreamCipher;
+use cairn_security::sasl::Open;
 use cairn_wire::transfer::{
     OP_HEAD_LEN, Op, PACKET_LENGTHS_LEN, PacketHeader, PacketLengths, decode_op_head,
 };
@@ -14,6 +16,7 @@ use cairn_wire::{WireError, rpc};
 use prost::Message;
 use tokio::time::timeout;
 
+use super::inlet::Inlet;
 use super::low_water;
 use super::options::{TransferError, TransferOptions};
 use super::packet_memory::Share;
@@ -61,7 +64,7 @@ pub struct PlacedPacket {
 /// Futures of its methods may be dropped and the method called again: nothing read is lost, except
 /// by [`TransferReader::read_packet_into`].
 pub struct TransferReader {
-    stream: Arc<Socket>,
+    stream: Inlet,
     buffer: BytesMut,
     /// Length of the last packet: what the next one is guessed to need.
     last_packet_len: usize,
@@ -80,7 +83,7 @@ pub struct TransferReader {
 impl TransferReader {
     pub(super) fn new(stream: Arc<Socket>, options: &TransferOptions) -> TransferReader {
         TransferReader {
-            stream,
+            stream: Inlet::new(stream),
             buffer: BytesMut::new(),
             last_packet_len: 0,
             last_head_len: SMALL,
@@ -92,6 +95,25 @@ impl TransferReader {
             max_packet_len: options.max_packet_len,
             max_message_len: options.max_message_len,
         }
+    }
+
+    /// From now on everything comes in enclosed pieces.
+    pub(super) fn enclose(&mut self, open: Box<dyn Open>) {
+        let limit = self.max_packet_len.max(self.max_message_len) as usize;
+        self.stream.enclose(open, limit);
+    }
+
+    /// From now on everything comes encrypted.
+    pub(super) fn encrypt(&mut self, cipher: StreamCipher) {
+        self.stream.encrypt(cipher);
+    }
+
+    /// The next four bytes.
+    pub(super) async fn read_number(&mut self, what: &'static str) -> Result<u32, TransferError> {
+        self.fill(4, 4, what).await?;
+        let number = self.buffer.first_chunk().copied().ok_or_else(eof)?;
+        self.buffer.advance(4);
+        Ok(u32::from_be_bytes(number))
     }
 
     /// Changes how long a read waits for bytes.
@@ -419,7 +441,7 @@ impl TransferReader {
     /// on their way.
     fn wake_at(&mut self, bytes: usize) -> io::Result<()> {
         let bytes = bytes.clamp(1, self.most_awaited);
-        if bytes != self.low_water && !self.is_domain() {
+        if bytes != self.low_water && !self.is_domain() && self.stream.is_one_to_one() {
             low_water::set(self.stream.as_fd(), bytes)?;
             self.low_water = bytes;
         }

@@ -8,6 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cairn_security::cipher::StreamCipher;
+use cairn_security::sasl::Seal;
 use cairn_wire::rpc;
 use cairn_wire::transfer::{Op, PacketHeader, encode_op};
 use prost::Message;
@@ -38,6 +40,17 @@ pub struct TransferWriter {
     sent: SentFromFiles,
     /// What goes in front of what is sent next.
     held: Vec<u8>,
+    around: Around,
+    /// What was last enclosed or encrypted.
+    sealed: Vec<u8>,
+}
+
+/// What is around what is sent.
+enum Around {
+    Nothing,
+    Cipher(StreamCipher),
+    /// Pieces with their lengths before them. Source: Hadoop 3.5.0 `SaslOutputStream`.
+    Pieces(Box<dyn Seal>),
 }
 
 /// How data get from a file to the socket.
@@ -114,7 +127,19 @@ impl TransferWriter {
             share: Share::of(options.packet_memory.clone()),
             sent: SentFromFiles::default(),
             held: Vec::new(),
+            around: Around::Nothing,
+            sealed: Vec::new(),
         }
+    }
+
+    /// From now on everything is sent in enclosed pieces, and nothing from a file but through this process.
+    pub(super) fn enclose(&mut self, seal: Box<dyn Seal>) {
+        (self.around, self.send_file_above) = (Around::Pieces(seal), None);
+    }
+
+    /// From now on everything is sent encrypted, likewise.
+    pub(super) fn encrypt(&mut self, cipher: StreamCipher) {
+        (self.around, self.send_file_above) = (Around::Cipher(cipher), None);
     }
 
     /// What was sent from files since this was last asked.
@@ -153,6 +178,11 @@ impl TransferWriter {
     /// peer need not know before.
     pub fn hold_message(&mut self, message: &impl Message) {
         rpc::put_delimited(message, &mut self.held);
+    }
+
+    /// Has bytes sent with what is sent next.
+    pub(super) fn hold_bytes(&mut self, bytes: &[u8]) {
+        self.held.extend_from_slice(bytes);
     }
 
     /// Sends bytes that are already encoded, such as [`super::Packet::raw`].
@@ -273,7 +303,7 @@ impl TransferWriter {
     }
 
     pub(super) fn release_memory(&mut self) {
-        self.buffer = Vec::new();
+        (self.buffer, self.sealed) = (Vec::new(), Vec::new());
         self.share.give_back();
     }
 
@@ -293,7 +323,31 @@ impl TransferWriter {
     async fn send_parts(&mut self, parts: [&[u8]; 4]) -> Result<(), TransferError> {
         let mut held = std::mem::take(&mut self.held);
         let [a, b, c, d] = parts;
-        self.write_all([&held, a, b, c, d].map(IoSlice::new)).await?;
+        let parts = [&held[..], a, b, c, d];
+        let mut sealed = std::mem::take(&mut self.sealed);
+        sealed.clear();
+        match &mut self.around {
+            Around::Nothing => {}
+            Around::Cipher(cipher) => {
+                parts.iter().for_each(|part| sealed.extend_from_slice(part));
+                cipher.apply(&mut sealed);
+            }
+            Around::Pieces(seal) => {
+                let plain = parts.concat();
+                for piece in plain.chunks(seal.plain_max().max(1)) {
+                    let piece =
+                        seal.seal(piece).map_err(|error| io::Error::other(error.to_string()))?;
+                    sealed.extend_from_slice(&(piece.len() as u32).to_be_bytes());
+                    sealed.extend_from_slice(&piece);
+                }
+            }
+        }
+        let parts = match self.around {
+            Around::Nothing => parts,
+            Around::Cipher(_) | Around::Pieces(_) => [&sealed[..], &[], &[], &[], &[]],
+        };
+        self.write_all(parts.map(IoSlice::new)).await?;
+        self.sealed = sealed;
         held.clear();
         self.held = held;
         Ok(())

@@ -14,11 +14,11 @@ fn found(identifier: &[u8]) -> Result<(Vec<u8>, ()), SaslError> {
 
 /// Both sides after a whole exchange.
 fn exchange(protection: Protection) -> Option<(Layer, Layer)> {
-    let server = DigestServer::new([1; NONCE_LEN], &[protection]);
-    let mut client = DigestClient::new(secret(), [2; NONCE_LEN], &Protection::ALL);
+    let server = DigestServer::new(Service::RPC, [1; NONCE_LEN], &[protection]);
+    let mut client = DigestClient::new(Service::RPC, &secret(), [2; NONCE_LEN], &Protection::ALL);
     let response = client.respond(&server.challenge()).unwrap();
     let verified = server.verify(&response, found).unwrap();
-    client.finish(&verified.answer).unwrap().zip(verified.layer)
+    client.finish(&verified.answer).unwrap().1.zip(verified.layer)
 }
 
 #[test]
@@ -62,39 +62,40 @@ fn what_is_changed_left_out_or_repeated_is_refused() {
 
 #[test]
 fn who_does_not_know_the_password_is_refused() {
-    let server = DigestServer::new([1; NONCE_LEN], &[Protection::Authentication]);
+    let server = DigestServer::new(Service::RPC, [1; NONCE_LEN], &[Protection::Authentication]);
     let wrong = Secret { password: b"guessed".to_vec(), ..secret() };
-    let mut client = DigestClient::new(wrong, [2; NONCE_LEN], &Protection::ALL);
+    let mut client = DigestClient::new(Service::RPC, &wrong, [2; NONCE_LEN], &Protection::ALL);
     let response = client.respond(&server.challenge()).unwrap();
     let error = server.verify(&response, found).unwrap_err();
     assert!(error.0.ends_with("Mismatched response."), "{error}");
     // A response to another challenge.
-    let mut client = DigestClient::new(secret(), [2; NONCE_LEN], &Protection::ALL);
+    let mut client = DigestClient::new(Service::RPC, &secret(), [2; NONCE_LEN], &Protection::ALL);
     let response = client.respond(&server.challenge()).unwrap();
-    let other = DigestServer::new([3; NONCE_LEN], &[Protection::Authentication]);
+    let other = DigestServer::new(Service::RPC, [3; NONCE_LEN], &[Protection::Authentication]);
     assert!(other.verify(&response, found).unwrap_err().0.ends_with("Mismatched nonce."));
     assert!(client.finish(b"rspauth=0123456789abcdef0123456789abcdef").is_err());
 }
 
 #[test]
 fn less_protection_than_offered_is_refused() {
-    let server = DigestServer::new([1; NONCE_LEN], &[Protection::Privacy]);
-    let open = DigestServer::new([1; NONCE_LEN], &Protection::ALL);
+    let server = DigestServer::new(Service::RPC, [1; NONCE_LEN], &[Protection::Privacy]);
+    let open = DigestServer::new(Service::RPC, [1; NONCE_LEN], &Protection::ALL);
     let challenge = open.challenge();
     for protection in [Protection::Authentication, Protection::Integrity] {
         // Somebody in between has made the challenge offer less.
-        let mut client = DigestClient::new(secret(), [2; NONCE_LEN], &[protection]);
+        let mut client = DigestClient::new(Service::RPC, &secret(), [2; NONCE_LEN], &[protection]);
         let response = client.respond(&challenge).unwrap();
         assert!(server.verify(&response, found).is_err());
-        let mut client = DigestClient::new(secret(), [2; NONCE_LEN], &[protection]);
+        let mut client = DigestClient::new(Service::RPC, &secret(), [2; NONCE_LEN], &[protection]);
         assert!(client.respond(&server.challenge()).is_err());
     }
 }
 
 #[test]
 fn a_response_that_is_cut_off_is_refused() {
-    let server = DigestServer::new([1; NONCE_LEN], &Protection::ALL);
-    let mut client = DigestClient::new(secret(), [2; NONCE_LEN], &[Protection::Privacy]);
+    let server = DigestServer::new(Service::RPC, [1; NONCE_LEN], &Protection::ALL);
+    let mut client =
+        DigestClient::new(Service::RPC, &secret(), [2; NONCE_LEN], &[Protection::Privacy]);
     let response = client.respond(&server.challenge()).unwrap();
     for len in 0..response.len() {
         let found = |_: &[u8]| Ok((SECRET.1.to_vec(), ()));
@@ -106,11 +107,11 @@ fn a_response_that_is_cut_off_is_refused() {
 proptest! {
     #[test]
     fn any_bytes_are_refused(bytes: Vec<u8>) {
-        let server = DigestServer::new([1; NONCE_LEN], &Protection::ALL);
+        let server = DigestServer::new(Service::RPC, [1; NONCE_LEN], &Protection::ALL);
         let found = |_: &[u8]| Ok((SECRET.1.to_vec(), ()));
         let verified: Result<Verified<()>, SaslError> = server.verify(&bytes, found);
         prop_assert!(verified.is_err());
-        let mut client = DigestClient::new(secret(), [2; NONCE_LEN], &Protection::ALL);
+        let mut client = DigestClient::new(Service::RPC, &secret(), [2; NONCE_LEN], &Protection::ALL);
         let _ = client.respond(&bytes);
         prop_assert!(client.finish(&bytes).is_err());
         for layer in exchange(Protection::Privacy).into_iter().flat_map(|(one, other)| [one, other]) {

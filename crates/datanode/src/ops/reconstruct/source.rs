@@ -388,10 +388,11 @@ impl Stream {
         from: u64,
     ) -> Result<Stream> {
         let failed = |error| transfer_error(format!("reading {}", block.id), error);
-        let mut peer = node.connect_to_source(holder).await?;
+        let token = node.block_tokens.own(block, AccessMode::Read);
+        let mut peer = node.connect_to_source(holder, &token).await?;
         let base_header = BaseHeaderProto {
             block: messages::extended_block(block),
-            token: Some(node.block_tokens.own(block, AccessMode::Read)),
+            token: Some(token),
             trace_info: None,
         };
         let request = OpReadBlockProto {

@@ -106,7 +106,8 @@ impl Sink {
             return Ok(Sink::Local { writer, checksum });
         }
         let name = messages::xfer_name(&target.node);
-        let mut peer = node.connect(&target.node, 0).await?;
+        let token = node.block_tokens.own(block, AccessMode::Write);
+        let mut peer = node.connect(&target.node, 0, &token).await?;
         let request = request(node, block, target, checksum);
         let sent = peer.writer.send_op(Op::WriteBlock, &request).await;
         sent.map_err(|error| transfer_error(format!("writing {} to {name}", block.id), error))?;

@@ -33,7 +33,8 @@ pub(super) async fn read(
 ) -> std::result::Result<(), Unserved> {
     let source = messages::xfer_name(from);
     let failed = |error| transfer_error(format!("relaying from {source}"), error);
-    let mut peer = node.connect_to_source(from).await?;
+    let token = request.header.base_header.token.clone().unwrap_or_default();
+    let mut peer = node.connect_to_source(from, &token).await?;
     let marked = OpReadBlockProto { from_server: Some(true), ..request.clone() };
     peer.writer.send_op(Op::ReadBlock, &marked).await.map_err(failed)?;
     let answer: BlockOpResponseProto =

@@ -400,7 +400,7 @@ pub async fn get_server_defaults(node: &NameNode, call: &Call) -> Answer {
             write_packet_size: config.write_packet_len,
             replication: config.replication.into(),
             file_buffer_size: config.file_buffer_len,
-            encrypt_data_transfer: Some(false),
+            encrypt_data_transfer: Some(node.config.encrypts_data),
             trash_interval: Some(config.trash_interval_minutes),
             checksum_type: Some(checksum_type as i32),
             // An empty address tells clients that there is no key provider, so they do not ask.

@@ -24,10 +24,16 @@ pub async fn refuse(call: &Call) -> Answer {
     })
 }
 
-/// No key: data transfer is not encrypted.
+/// A key for all data; none where data transfer is not encrypted.
 ///
 /// Source: Hadoop 3.5.0 `BlockManager#generateDataEncryptionKey`.
-pub async fn get_data_encryption_key(_node: &NameNode, call: &Call) -> Answer {
+pub async fn get_data_encryption_key(node: &NameNode, call: &Call) -> Answer {
     let _: pb::GetDataEncryptionKeyRequestProto = call.decode()?;
-    answer(&pb::GetDataEncryptionKeyResponseProto { data_encryption_key: None })
+    let key = match node.config.encrypts_data {
+        true => node.block_tokens.data_key(&node.ns.identity().block_pool_id),
+        false => Ok(None),
+    };
+    let data_encryption_key =
+        key.map_err(|error| Refusal::io(format!("no random numbers: {error}")))?;
+    answer(&pb::GetDataEncryptionKeyResponseProto { data_encryption_key })
 }
