@@ -1,11 +1,14 @@
 """A cluster of Hadoop's, its image, and the same disks under Cairn's NameNode."""
 
 import argparse
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
@@ -77,9 +80,13 @@ def golden(work):
         "dfs.image.compress": "true",
         "dfs.image.compression.codec": "org.apache.hadoop.io.compress.DefaultCodec",
     }
-    for name, keys in [("hadoop-3.5.0", {}), ("hadoop-3.5.0-zlib", zlib)]:
+    for name, keys, has_all in [
+        ("hadoop-3.5.0", {}, "yes"),
+        ("hadoop-3.5.0-zlib", zlib, "yes"),
+        ("hadoop-3.5.0-plain", {}, "no"),
+    ]:
         cluster = HadoopCluster(f"{work}/{name}", keys)
-        cluster.scene("fill", "yes")
+        cluster.scene("fill", has_all)
         with open(f"{GOLDEN}/{name}.facts", "w") as file:
             file.write(cluster.scene("facts"))
         cluster.scene("save")
@@ -87,14 +94,136 @@ def golden(work):
         shutil.copyfile(cluster.image(), f"{GOLDEN}/{name}.fsimage")
 
 
+def differences(before, after):
+    """Lines of facts that are not alike; of files that were read the time of that changes."""
+    drop = re.compile(r" accessed=\d+")
+    before, after = ([drop.sub("", line) for line in text.splitlines()] for text in (before, after))
+    return [f"- {line}" for line in before if line not in after] + [f"+ {line}" for line in after if line not in before]
+
+
+def moved(cairn, work):
+    """Fills a cluster of Hadoop's, stops it, and reads it back under Cairn's NameNode, with the same disks."""
+    hadoop = HadoopCluster(f"{work}/moved")
+    hadoop.scene("fill", "no")
+    before = hadoop.scene("facts")
+    # As it is, more may follow: an image that is older than the log is refused.
+    refused = subprocess.run(
+        [cairn, "namenode", "import", "--fsimage", f"{work}/moved/data/name", "--data", f"{work}/moved/early"],
+        capture_output=True, text=True)
+    assert refused.returncode == 1 and "-saveNamespace" in refused.stderr, refused.stderr
+    hadoop.scene("save")
+    hadoop.stop()
+    data = f"{work}/moved/cairn"
+    command = [cairn, "namenode", "import", "--fsimage", f"{work}/moved/data/name", "--data", data, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    print(done.stdout.strip())
+    subprocess.run([cairn, "namenode", "check", "--data", data], check=True, stdout=subprocess.DEVNULL)
+    disks = [f"{work}/moved/data/dn{number}" for number in range(9)]
+    hashes = digest(disks)
+    rpc, http = free_port(), free_port()
+    fs = f"hdfs://127.0.0.1:{rpc}"
+    keys = {
+        "dfs.namenode.rpc-address": f"127.0.0.1:{rpc}",
+        "dfs.namenode.http-address": f"127.0.0.1:{http}",
+        "dfs.namenode.fs-limits.min-block-size": "1024",
+        "dfs.namenode.safemode.extension": "0",
+    }
+    words = [part for key in keys.items() for part in ("-D", "=".join(key))]
+    with open(f"{work}/moved/cairn.log", "ab") as log:
+        namenode = subprocess.Popen([cairn, "namenode", *words, "--data", data], stdout=log, stderr=log)
+    conf = f"{work}/moved/data/conf"
+    with open(f"{conf}/core-site.xml", "w") as file:
+        file.write(f"<configuration><property><name>fs.defaultFS</name><value>{fs}</value></property></configuration>")
+    try:
+        # The same disks under DataNodes of Hadoop's, then of Cairn's.
+        hadoops = Daemons(f"{work}/moved", "datanodes", "--conf", conf, "--data", ",".join(disks))
+        until(lambda: "Safe mode is OFF" in told(cairn, fs, "admin", "safemode", "get"))
+        compare("DataNodes of Hadoop's", before, scene(f"{work}/moved", "facts", fs))
+        hadoops.stop()
+        own = own_datanodes(cairn, fs, disks, work)
+        try:
+            until(lambda: told(cairn, fs, "report").count("normal") == len(disks))
+            compare("DataNodes of Cairn's", before, scene(f"{work}/moved", "facts", fs))
+            gone = [name for name, of in hashes.items() if digest_of(name) != of]
+            assert not gone, f"replicas have changed: {gone}"
+            # The file that was open is closed and has what its writer was told is safe; and it goes on.
+            told(cairn, fs, "debug", "recover-lease", "--path", "/plain/open", "--retries", "20")
+            opened = told(cairn, fs, "fs", "du", "/plain/open").split()[0]
+            assert opened == str((1 << 20) + 100), opened
+            for name in ["/plain/new", "/striped/wide/new"]:
+                put = told(cairn, fs, "fs", "put", __file__, name)
+                with open(__file__) as file:
+                    assert told(cairn, fs, "fs", "cat", name) == file.read(), put
+        finally:
+            for process in own:
+                process.kill()
+                process.wait()
+    finally:
+        namenode.kill()
+        namenode.wait()
+    print("moved: everything is as it was")
+
+
+def own_datanodes(cairn, fs, disks, work):
+    words = [part for key in ["dfs.datanode.address", "dfs.datanode.ipc.address", "dfs.datanode.http.address"]
+             for part in ("-D", f"{key}=127.0.0.1:0")]
+    with open(f"{work}/moved/cairn.log", "ab") as log:
+        command = [cairn, "datanode", "-D", f"fs.defaultFS={fs}", *words, "--data"]
+        return [subprocess.Popen([*command, disk], stdout=log, stderr=log) for disk in disks]
+
+
+def compare(what, before, after):
+    assert before.count("path ") > 20, before
+    differing = differences(before, after)
+    print("\n".join(differing), end="")
+    assert not differing, f"with {what}, {len(differing)} facts are not as they were"
+    print(f"moved: {what} give what was there before")
+
+
+def told(cairn, fs, *words):
+    command = [cairn, words[0], "--fs", fs, *words[1:]]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def until(is_so, seconds=90):
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.3)
+
+
+def digest(folders):
+    """Digests of all finalized replicas and units."""
+    found = {}
+    for folder in folders:
+        for parent, _, names in os.walk(folder):
+            for name in names:
+                if "/finalized" in parent:
+                    found[f"{parent}/{name}"] = digest_of(f"{parent}/{name}")
+    assert found
+    return found
+
+
+def digest_of(path):
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--golden", action="store_true")
+    options.add_argument("--cairn", type=os.path.abspath)
     options = options.parse_args()
     work = f"{HERE}/target"
     os.makedirs(work, exist_ok=True)
     if options.golden:
         golden(work)
+    if options.cairn:
+        moved(options.cairn, work)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ pub use attributes::{
 pub use error::ImageError;
 pub use inode::{Block, Blocks, Directory, File, Inode, InodeKind, Symlink, Writer};
 pub use names::{NameKind, Names};
-pub use policy::{Counters, EcPolicy, PolicyState};
+pub use policy::{Counters, EcPolicy, PolicyState, cached};
 pub use section::Section;
 pub use snapshot::{Diff, Diffs, DirectoryDiff, FileDiff, Snapshot, Snapshots};
 pub use summary::{Image, SectionPlace, sections};

@@ -16,6 +16,7 @@ mod error;
 mod finisher;
 mod frame;
 mod history;
+pub mod import;
 mod input;
 mod listeners;
 mod lock;

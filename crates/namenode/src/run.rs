@@ -278,7 +278,7 @@ impl NameNode {
                 let sequence = restored.sequence;
                 tracing::warn!(
                     sequence,
-                    "the namespace was restored from a backup: nothing is deleted until `cairn admin restored --accept`"
+                    "the namespace was restored or imported: nothing is deleted until `cairn admin restored --accept`"
                 );
             }
             node.heed_group_pauses()?;

@@ -89,7 +89,7 @@ pub(crate) fn get(store: &dyn StoreRead, counter: Counter) -> Result<u64> {
     value
 }
 
-fn set(store: &mut dyn StoreTxn, counter: Counter, value: u64) -> Result<()> {
+pub(crate) fn set(store: &mut dyn StoreTxn, counter: Counter, value: u64) -> Result<()> {
     let mut out = Encoder::new();
     value.encode(&mut out);
     Ok(store.put(Table::Meta, counter.key(), &out.into_bytes())?)

@@ -29,6 +29,7 @@ pub mod error;
 pub mod events;
 pub mod group;
 pub mod guard;
+pub mod import;
 pub mod inode;
 pub mod lease;
 pub mod ops;

@@ -1,7 +1,8 @@
-//! `cairn namenode`: one NameNode, until told to stop; and what is done with its folder ([`backup`], [`check`]).
+//! `cairn namenode`: one NameNode, until told to stop; and what is done with its folder ([`backup`], [`check`], [`import`]).
 
 mod backup;
 mod check;
+mod import;
 
 use crate::service::ServiceManager;
 use crate::{Settings, config, output};
@@ -40,6 +41,8 @@ enum What {
     Backup(backup::Backup),
     /// Look whether log and store of a NameNode that does not run are whole, or whether backups are
     Check(check::Check),
+    /// Make a namespace of Hadoop's fsimage, whose DataNodes then go on with their disks as they are
+    Import(import::Import),
     /// Make a namespace of backups, as it was at any moment that they have
     Restore(backup::Restore),
 }
@@ -49,6 +52,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     match args.what {
         Some(What::Backup(backup)) => return backup.run(settings).await,
         Some(What::Check(check)) => return check.run(settings).await,
+        Some(What::Import(import)) => return import.run(settings).await,
         Some(What::Restore(restore)) => return restore.run(settings).await,
         None => {}
     }

@@ -37,7 +37,7 @@ import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
  * A tree with something of everything that an image of a namespace can hold, and what a client sees of it.
  *
  * <pre>
- * Scene fill FS SNAPSHOTS     makes it; with SNAPSHOTS yes there are some, and what they keep
+ * Scene fill FS ALL           makes it; with ALL yes there are snapshots, what they keep, and cache pools as well
  * Scene save FS               has the NameNode write its image, in safe mode
  * Scene compile               does nothing: whoever starts it has it compiled
  * Scene facts FS              prints what is there: a line for each path, and one for what else there is
@@ -87,7 +87,7 @@ public final class Scene {
     }
   }
 
-  private void fill(boolean withSnapshots) throws Exception {
+  private void fill(boolean all) throws Exception {
     for (String name : List.of("plain", "striped/wide", "striped/narrow", "acl", "quota", "cold", "snap/dir", "empty")) {
       fs.mkdirs(new Path("/" + name), new FsPermission((short) 0755));
     }
@@ -127,10 +127,10 @@ public final class Scene {
     write("/snap/moved", 7000, 3);
     write("/snap/dir/inner", 8000, 3);
     fs.allowSnapshot(new Path("/empty"));
-    fs.addCachePool(new CachePoolInfo("pool").setLimit(100L * MIB));
-    fs.addCacheDirective(
-        new CacheDirectiveInfo.Builder().setPath(new Path("/plain/short")).setPool("pool").build());
-    if (withSnapshots) {
+    if (all) {
+      fs.addCachePool(new CachePoolInfo("pool").setLimit(100L * MIB));
+      fs.addCacheDirective(
+          new CacheDirectiveInfo.Builder().setPath(new Path("/plain/short")).setPool("pool").build());
       snapshots();
     }
     FSDataOutputStream open = fs.create(new Path("/plain/open"), true, 4096, (short) 3, MIB);
