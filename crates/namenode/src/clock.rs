@@ -23,11 +23,15 @@ fn wall() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// What the machine's clocks show. The monotonic one runs on while the process, or the machine, stands still.
-fn reading() -> Reading {
+/// Time that nobody can set, which runs on while the process, or the machine, stands still.
+pub(crate) fn since_boot() -> Duration {
     let since_boot = clock_gettime(ClockId::Boottime);
-    let monotonic = Duration::new(since_boot.tv_sec as u64, since_boot.tv_nsec as u32);
-    Reading { monotonic, wall: wall() }
+    Duration::new(since_boot.tv_sec as u64, since_boot.tv_nsec as u32)
+}
+
+/// What the machine's clocks show.
+fn reading() -> Reading {
+    Reading { monotonic: since_boot(), wall: wall() }
 }
 
 /// The clock of the file system.

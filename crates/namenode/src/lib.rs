@@ -5,7 +5,7 @@
 //! into events. Start with [`NameNode::start`] and [`NameNodeConfig`].
 //!
 //! Modules import downwards only. From the bottom: settings and what asks the system (`config`, `clock`, `disk`, ...);
-//! what is kept (`store`, `journal`, `ahead`, `keeper`); refusals and the parts that know nothing of the whole (`topology`,
+//! what is kept (`store`, `journal`, `quorum`, `ahead`, `keeper`); refusals and the parts that know nothing of the whole (`topology`,
 //! `audit`, `key_provider`, `web`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
 //! `caching`, `snapshots`, `admin`, `reports`, `http_nodes`, ...); `protocol`; `fsck`, `backups` and `pages`; `run`.
 
@@ -42,6 +42,7 @@ pub mod node;
 mod operations;
 mod pages;
 pub mod protocol;
+pub mod quorum;
 mod reencryption;
 pub mod refusal;
 mod reports;

@@ -457,11 +457,9 @@ impl Quorum {
         self.node.store().base()
     }
 
-    /// An entry that is committed and given out already, if the log still has it.
-    pub fn committed(&self, index: u64) -> Option<Entry> {
-        let is_given = index <= self.node.raft.raft_log.applied;
-        let entry = self.node.store().get(index).filter(|_| is_given)?;
-        Entry::from_raft(entry).ok()
+    /// An entry that its log has, committed or not.
+    pub fn entry(&self, index: u64) -> Option<Entry> {
+        Entry::from_raft(self.node.store().get(index)?).ok()
     }
 
     /// The last entry that was given out as committed.

@@ -27,6 +27,7 @@ mod ordered_snapshots;
 mod orders;
 mod pages;
 mod plain;
+mod quorum;
 mod reads;
 mod refusals;
 mod registration;

@@ -1,0 +1,167 @@
+//! Members of a quorum over real sockets and files: they agree, go on without one another, and nobody is believed who
+//! may not lead any more.
+
+use cairn_namenode::quorum::{Key, Member, NotAgreed, Options};
+use cairn_quorum::{Entry, Payload};
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+const TURN: Duration = Duration::from_millis(30);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Three places for members.
+struct Three {
+    dirs: [TempDir; 3],
+    addrs: [SocketAddr; 3],
+    members: [Option<(Member, Receiver<Entry>)>; 3],
+}
+
+impl Three {
+    fn new() -> Three {
+        let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let addrs = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
+        let dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let mut three = Three { dirs, addrs, members: [None, None, None] };
+        for (at, listener) in listeners.into_iter().enumerate() {
+            three.start_at(at, listener);
+        }
+        three.wait("all to vote", |three| {
+            let status = three.leader().map(|leader| three.member(leader).status());
+            status
+                .is_some_and(|status| status.members.values().filter(|votes| **votes).count() == 3)
+        });
+        three
+    }
+
+    fn start_at(&mut self, at: usize, listener: TcpListener) {
+        let others = (0..3).filter(|other| *other != at);
+        let others = others.map(|other| (NAMES[other].to_string(), self.addrs[other].to_string()));
+        let options = Options {
+            dir: self.dirs[at].path().to_owned(),
+            name: NAMES[at].to_string(),
+            listener,
+            others: others.collect::<BTreeMap<_, _>>(),
+            key: Key::new(b"what all members have").unwrap(),
+            turn: TURN,
+            founds: at == 0,
+        };
+        self.members[at] = Some(Member::start(options).unwrap());
+    }
+
+    fn start(&mut self, at: usize) {
+        self.start_at(at, TcpListener::bind(self.addrs[at]).unwrap());
+    }
+
+    fn member(&self, at: usize) -> &Member {
+        &self.members[at].as_ref().unwrap().0
+    }
+
+    fn running(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..3).filter(|at| self.members[*at].is_some())
+    }
+
+    fn leader(&self) -> Option<usize> {
+        self.running().find(|at| self.member(*at).may_answer())
+    }
+
+    fn wait(&self, what: &str, is_so: impl Fn(&Three) -> bool) {
+        let begun = Instant::now();
+        while !is_so(self) {
+            let told: Vec<_> = self.running().map(|at| self.member(at).status()).collect();
+            assert!(begun.elapsed() < PATIENCE, "waited for {what}: {told:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Has values agreed on by whoever leads. One that was not known to be is proposed again, so it may come twice.
+    fn agree(&self, values: std::ops::Range<u8>) {
+        for value in values {
+            let begun = Instant::now();
+            loop {
+                assert!(begun.elapsed() < PATIENCE, "nobody leads");
+                match self.leader().map(|leader| self.member(leader).propose(vec![value])) {
+                    Some(Ok(_)) => break,
+                    _ => std::thread::sleep(Duration::from_millis(10)),
+                }
+            }
+        }
+    }
+
+    /// The values that come out of a member until so many different ones have.
+    fn values(&self, at: usize, count: usize) -> Vec<u8> {
+        let mut values: Vec<u8> = Vec::new();
+        while values.iter().collect::<std::collections::BTreeSet<_>>().len() < count {
+            let entry = self.members[at].as_ref().unwrap().1.recv_timeout(PATIENCE).unwrap();
+            if let Payload::Data(data) = entry.payload {
+                values.extend(data);
+            }
+        }
+        values
+    }
+}
+
+#[test]
+fn three_agree_and_go_on_without_their_leader() {
+    let mut three = Three::new();
+    three.agree(0..20);
+    let first = three.leader().unwrap();
+    three.members[first] = None;
+    three.wait("another one to lead", |three| three.leader().is_some());
+    three.agree(20..40);
+    three.start(first);
+    let all = NAMES.len();
+    let values: Vec<Vec<u8>> = (0..all).map(|at| three.values(at, 40)).collect();
+    assert!(values[0].iter().copied().is_sorted(), "{values:?}");
+    assert!(values.iter().all(|these| *these == values[0]), "{values:?}");
+    // All at once, and from a log that begins later.
+    let last = three.member(three.leader().unwrap()).status().last;
+    three.running().for_each(|at| three.member(at).forget(last - 5));
+    three.agree(40..41);
+    three.members = [None, None, None];
+    (0..all).for_each(|at| three.start(at));
+    three.agree(41..60);
+    for at in 0..all {
+        // Those that were agreed on when the front was forgotten, at the most, and what came later.
+        let (begun, mut values) = (Instant::now(), vec![]);
+        while values.last() != Some(&59) {
+            assert!(begun.elapsed() < PATIENCE, "{values:?}");
+            values.extend(three.values(at, 1));
+        }
+        assert!(values.is_sorted() && values[0] > 30, "{values:?}");
+    }
+}
+
+#[test]
+fn one_of_three_agrees_on_nothing_and_may_not_answer() {
+    let mut three = Three::new();
+    three.agree(0..1);
+    let leader = three.leader().unwrap();
+    for at in (0..NAMES.len()).filter(|at| *at != leader) {
+        three.members[at] = None;
+    }
+    assert_eq!(three.member(leader).propose(vec![1]), Err(NotAgreed::Unknown));
+    assert!(!three.member(leader).may_answer());
+    assert_eq!(three.member(leader).propose(vec![2]), Err(NotAgreed::NotLeader));
+}
+
+/// Its folder is emptied, so it has forgotten what it has promised: it comes back as somebody else.
+#[test]
+fn a_member_whose_folder_was_emptied_joins_anew() {
+    let mut three = Three::new();
+    three.agree(0..3);
+    let emptied = (1..3).find(|at| Some(*at) != three.leader()).unwrap();
+    three.members[emptied] = None;
+    let file = three.dirs[emptied].path().join("quorum.log");
+    std::fs::remove_file(&file).unwrap();
+    three.start(emptied);
+    assert_eq!(three.values(emptied, 3), [0, 1, 2]);
+    three.wait("it to vote", |three| {
+        let members = three.member(emptied).status().members;
+        members.len() == 3 && members.values().all(|votes| *votes)
+    });
+    three.agree(3..5);
+}
