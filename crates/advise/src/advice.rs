@@ -4,14 +4,15 @@ use crate::audit::Use;
 use crate::census::{Row, SNAPSHOTS};
 use crate::durability::Failures;
 use crate::layout::Layout;
+use cairn_stripe::{Policy, PolicyId};
 
 /// What there is to choose from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     /// DataNodes: a group takes one for each unit, and one more so that a lost one can be made anew elsewhere.
     pub nodes: usize,
-    /// Whether contiguous groups may be advised, which Hadoop has not.
-    pub contiguous: bool,
+    /// Whether Cairn's own layouts may be advised: contiguous groups, and cells of 64 KiB.
+    pub own_layouts: bool,
     /// The part of its bytes on disk that a row has to save.
     pub saving_min: f64,
 }
@@ -27,8 +28,11 @@ pub struct Advice {
     pub commands: Vec<String>,
 }
 
-/// Years until some of a row is lost, on average, that are enough.
-const YEARS_ENOUGH: f64 = 1e5;
+/// Years that a group has to last, on average. Of a row that would depend on how much it has.
+const YEARS_ENOUGH: f64 = 1e7;
+
+/// The last policy of Hadoop's own. Source: Hadoop 3.5.0 `SystemErasureCodingPolicies`.
+const LAST_OF_HADOOPS: PolicyId = PolicyId(5);
 
 /// Directories whose writers sync: their data is lost with a power cut if it is striped. HBase, Accumulo and Kafka's kind.
 const LOGS: [&str; 5] = ["WALs", "oldWALs", "wal", "MasterProcWALs", "journal"];
@@ -54,15 +58,15 @@ impl Choice {
         let changes = appends || row.tally.open > 0;
         // As many may be lost as of three copies.
         let is_safe = |number: usize| {
-            let (layout, cost) = (&layouts[number], &row.tally.then[number]);
-            layout.may_lose() >= 2 && failures.years_to_loss(layout, cost) >= YEARS_ENOUGH
+            let layout = &layouts[number];
+            layout.may_lose() >= 2 && failures.group_years(layout) >= YEARS_ENOUGH
         };
         let fits = |number: &usize| {
             let layout = &layouts[*number];
             let may_be = match layout {
                 Layout::Copies(_) => false,
-                Layout::Striped(_) => !changes,
-                Layout::Contiguous(_) => self.contiguous,
+                Layout::Striped(policy) => !changes && (self.own_layouts || is_hadoops(policy)),
+                Layout::Contiguous(_) => self.own_layouts,
             };
             may_be && layout.width() < self.nodes && is_safe(*number)
         };
@@ -99,6 +103,11 @@ impl Choice {
     }
 }
 
+/// Whether every HDFS has a policy from its start.
+fn is_hadoops(policy: &Policy) -> bool {
+    policy.id <= LAST_OF_HADOOPS
+}
+
 /// A path as a shell takes it.
 fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=+:,@".contains(c);
@@ -133,7 +142,7 @@ mod tests {
     use crate::census::{Asked, Census, FileFacts, Found, Kept};
 
     const MIB: u64 = 1 << 20;
-    const CHOICE: Choice = Choice { nodes: 20, contiguous: false, saving_min: 0.1 };
+    const CHOICE: Choice = Choice { nodes: 20, own_layouts: false, saving_min: 0.1 };
 
     fn found(path: &str, files: u64, len: u64, is_open: bool) -> Found {
         let mut census = Census::new(Asked::new(0), path, 100);
@@ -180,10 +189,18 @@ mod tests {
         assert_eq!((name.as_str(), advice.why[0].contains("too short")), ("-", true));
         let large = found("/open", 1, 768 * MIB, true);
         assert_eq!(advised(CHOICE, &large, None).0, "-");
+        // Cells of 64 KiB would do, which Hadoop would have to be given first.
+        let narrow = found("/narrow", 100, 384 << 10, false);
+        assert_eq!(advised(CHOICE, &narrow, None).0, "-");
+        let own = Choice { own_layouts: true, ..CHOICE };
+        assert_eq!(advised(own, &narrow, None).0, "RS-6-3-64k");
+        // However much there is of it.
+        let huge = found("/huge", 90, 768_000 * MIB, false);
+        assert_eq!(advised(CHOICE, &huge, None).0, "RS-10-4-1024k");
         let appended = Use { appends: 1, ..Use::default() };
         let large = found("/appended", 1, 7680 * MIB, false);
         assert_eq!(advised(CHOICE, &large, Some(&appended)).0, "-");
-        let on_cairn = Choice { contiguous: true, ..CHOICE };
+        let on_cairn = Choice { own_layouts: true, ..CHOICE };
         let (name, advice) = advised(on_cairn, &large, Some(&appended));
         assert_eq!(name, "RS-10-4-contiguous");
         assert!(advice.commands[1].starts_with("cairn ec convert --policy RS-10-4-contiguous"));

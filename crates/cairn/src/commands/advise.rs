@@ -59,9 +59,9 @@ pub struct Args {
     /// Prices, in any currency: disk=15,node=6000,node-size=192,watts=450,energy=0.2,years=5,full=0.75
     #[arg(long, value_name = "PRICES", num_args = 0..=1, default_missing_value = "", value_parser = Prices::parse)]
     money: Option<Prices>,
-    /// Advise contiguous groups as well, which Hadoop has not
+    /// Advise Cairn's own layouts as well, which Hadoop has not: contiguous groups, cells of 64 KiB
     #[arg(long)]
-    contiguous: bool,
+    own_layouts: bool,
     /// The part of what it takes that a directory has to save for a change to be advised
     #[arg(long, value_name = "PART", default_value_t = 0.1, value_parser = part)]
     min_saving: f64,
@@ -150,7 +150,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     };
     let choice = Choice {
         nodes: args.datanodes,
-        contiguous: args.contiguous || !is_hadoop,
+        own_layouts: args.own_layouts || !is_hadoop,
         saving_min: args.min_saving,
     };
     let told = Told::new(of, found, audit, failures, args.money, &choice, notes);

@@ -61,9 +61,8 @@ pub fn page(told: &Told, top: usize) -> String {
     out.push_str("<h2>Rows</h2>");
     out.push_str(&rows_table(told, top));
     out.push_str("<h2>Commands</h2>");
-    for judged in told.rows.iter().take(top).filter(|of| !of.advice.commands.is_empty()) {
-        out.push_str(&format!("<code>{}</code>", escaped(&judged.advice.commands.join("\n"))));
-    }
+    let commands = told.commands(top).join("\n");
+    out.push_str(&format!("<code>{}</code>", escaped(&commands)));
     out.push_str("<h2>To know</h2><ul>");
     told.notes.iter().for_each(|note| out.push_str(&format!("<li>{}</li>", escaped(note))));
     out.push_str("</ul></body></html>\n");

@@ -101,12 +101,21 @@ impl Told {
         if self.rows.len() > top {
             lines.push(format!("{} more rows: --top, --json, --csv", self.rows.len() - top));
         }
-        for judged in self.rows.iter().take(top) {
-            lines.extend(judged.advice.commands.iter().cloned());
-        }
+        lines.extend(self.commands(top).into_iter().map(str::to_string));
         lines.push(String::new());
         lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
         lines.join("\n") + "\n"
+    }
+
+    /// The commands for so many rows, each once.
+    pub fn commands(&self, top: usize) -> Vec<&str> {
+        let mut commands: Vec<&str> = Vec::new();
+        for command in self.rows.iter().take(top).flat_map(|judged| &judged.advice.commands) {
+            if !commands.contains(&command.as_str()) {
+                commands.push(command);
+            }
+        }
+        commands
     }
 
     /// All of it under each layout.
@@ -286,7 +295,7 @@ pub mod tests {
                 is_open: false,
             },
         );
-        let choice = Choice { nodes: 12, contiguous: false, saving_min: 0.1 };
+        let choice = Choice { nodes: 12, own_layouts: false, saving_min: 0.1 };
         let (failures, money) = (Failures::default(), Some(Prices::default()));
         let notes = vec!["a note".to_string()];
         Told::new("image".into(), census.end(), None, failures, money, &choice, notes)
