@@ -60,6 +60,8 @@ enum Command {
     Cache(commands::cache::Args),
     /// Say what each directory takes, what it would take under other layouts, and which it should have
     Advise(commands::advise::Args),
+    /// Measure how fast files are written and read, by layouts, on any HDFS
+    Bench(commands::bench::Args),
     /// Look into files and leases
     Debug(commands::debug::Args),
     /// Look whether a configuration and this host are fit for the roles, and say what to do
@@ -147,6 +149,7 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
             Command::Admin(args) => admin::run(&settings, args).await,
             Command::Cache(args) => commands::cache::run(&settings, args).await,
             Command::Advise(args) => commands::advise::run(&settings, args).await,
+            Command::Bench(args) => commands::bench::run(&settings, args).await,
             Command::Debug(args) => commands::debug::run(&settings, args).await,
             Command::Doctor(args) => commands::doctor::run(&settings, args).await,
             Command::Groups(args) => commands::groups::run(&settings, args).await,

@@ -74,7 +74,7 @@ pub struct Args {
 }
 
 /// A size like `100g`: binary units, as everywhere.
-fn size(text: &str) -> Result<u64> {
+pub fn size(text: &str) -> Result<u64> {
     let (digits, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
         Some(at) => text.split_at(at),
         None => (text, ""),

@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod advise;
 pub mod balance;
+pub mod bench;
 pub mod cache;
 pub mod cluster;
 pub mod completion;

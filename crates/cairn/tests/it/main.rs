@@ -3,6 +3,7 @@
 mod admin;
 mod advise;
 mod backup;
+mod bench;
 mod clock;
 mod cluster;
 mod descriptors;
