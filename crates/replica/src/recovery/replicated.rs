@@ -15,7 +15,8 @@ impl Order {
     /// Acknowledged bytes are in every replica of the pipeline whose node has not been down since: a finalized one
     /// decides, because the writer may have been told that the block is complete; else the shortest that is being
     /// written. A replica whose node has been down may have lost them: the longest of these decides if there is no
-    /// other, once all that may have more have answered. So it is with finalized ones that have lost their ends.
+    /// other, once all that may have more have answered. So it is with finalized ones that have lost their ends: another
+    /// of their stamp has more, or more is known to be acknowledged.
     ///
     /// Source: Hadoop 3.5.0 `BlockRecoveryWorker.RecoveryTaskContiguous`. Deviations: Hadoop deletes the block as soon
     /// as one that can be asked has nothing, whoever else may have it, and whatever was acknowledged; it takes the
@@ -35,7 +36,7 @@ impl Order {
         let all = answers.iter().enumerate();
         let mut found: Vec<Found> =
             all.filter_map(|(place, answer)| Some((place, held(answer)?))).collect();
-        let has_torn = note_torn(&mut found);
+        let has_torn = note_torn(&mut found, self.acked_len.min(most));
         let unanswered = self.replicas_unanswered(answers);
         let Chosen { places, len, may_be_torn } = match choose(&found, self)? {
             Some(chosen) => chosen,
@@ -93,16 +94,17 @@ struct Chosen {
     may_be_torn: bool,
 }
 
-/// A finalized replica has all that any other of its stamp has, or has lost its end: then it counts as one whose node has
-/// been down. Returns whether there is one.
-fn note_torn(found: &mut [Found]) -> bool {
+/// A finalized replica has all that any other of its stamp has, and all that is known to be acknowledged, or has lost its
+/// end: then it counts as one whose node has been down. Returns whether there is one.
+fn note_torn(found: &mut [Found], acked_len: u64) -> bool {
     let longest_of = |gs: GenerationStamp, found: &[Found]| {
         let of_stamp = found.iter().filter(|(_, info)| info.gs == gs);
         let whole = of_stamp.filter(|(_, info)| info.original <= ReplicaState::Rwr);
         whole.map(|(_, info)| info.len).max()
     };
     let is_torn = |info: &RecoveryInfo, found: &[Found]| {
-        info.original == ReplicaState::Finalized && longest_of(info.gs, found) > Some(info.len)
+        let is_short = info.len < acked_len || longest_of(info.gs, found) > Some(info.len);
+        info.original == ReplicaState::Finalized && is_short
     };
     let torn: Vec<bool> = found.iter().map(|(_, info)| is_torn(info, found)).collect();
     for ((_, info), _) in found.iter_mut().zip(&torn).filter(|(_, is_torn)| **is_torn) {

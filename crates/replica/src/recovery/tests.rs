@@ -115,6 +115,26 @@ fn of_finalized_replicas_with_one_stamp_the_shorter_have_lost_their_ends() {
     check(&[holds(Finalized, 10, 70), holds(Finalized, 11, 60), Silent], Ok((&[0, 1], 60)));
 }
 
+/// The power failed before they were synced, and when a writer had just opened some for appending.
+#[test]
+fn a_finalized_replica_without_what_is_known_to_be_acknowledged_has_lost_its_end() {
+    let answers = [holds(Rwr, 11, 79), holds(Finalized, 10, 78), holds(Rwr, 10, 70)];
+    check_order(&replicas(&answers, 79, Some(0)), &answers, Ok((&[0], 79)));
+    check_order(&replicas(&answers, 79, Some(1)), &answers, waits(1));
+    // All have: what was known is not there any more.
+    let answers = [holds(Rwr, 11, 77), holds(Finalized, 10, 78), Nothing];
+    check_order(&replicas(&answers, 79, Some(0)), &answers, Ok((&[1], 78)));
+    check_order(&replicas(&answers, 79, Some(1)), &answers, waits(1));
+    // What a writer goes on with has it.
+    let answers = [holds(Rbw, 11, 85), holds(Finalized, 10, 78)];
+    check_order(&replicas(&answers, 79, Some(0)), &answers, Ok((&[0], 85)));
+    // A file that is cut off needs no more than stays.
+    let answers = [holds(Rwr, 11, 90), holds(Finalized, 10, 78)];
+    let mut order = replicas(&answers, 95, Some(0));
+    order.aim = Aim::Truncated { id: BlockId(7), len: 78 };
+    check_order(&order, &answers, Ok((&[1], 78)));
+}
+
 /// Two attempts whose primaries died have each cut the one that answered: either length has what was acknowledged.
 #[test]
 fn replicas_that_attempts_before_have_cut_to_several_lengths_are_cut_to_the_shortest() {
