@@ -250,7 +250,11 @@ impl DataNode {
                 let len = stored.data.len() as u64;
                 stored.cut(rng.range(stored.synced.min(len), len + 1));
             }
-            stored.replica = Replica::new(id, gs, state, stored.data.len() as u64);
+            let len = stored.data.len() as u64;
+            stored.replica = match state {
+                ReplicaState::Finalized if self.is_lazy => Replica::unsynced(id, gs, len),
+                state => Replica::new(id, gs, state, len),
+            };
         }
     }
 

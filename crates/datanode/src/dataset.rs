@@ -287,7 +287,8 @@ impl Dataset {
         self.lock().clear();
         let (volumes, mut failures) = (self.volumes(), Vec::new());
         for volume in volumes.iter() {
-            match volume.open_pool(&node, pool).and_then(|()| scan::scan(volume)) {
+            match volume.open_pool(&node, pool).and_then(|()| scan::scan(volume, self.is_stable()))
+            {
                 Ok(replicas) => self.take_in(volume, replicas),
                 Err(error) => {
                     tracing::error!(dir = %volume.root().display(), %error, "volume is not usable");

@@ -202,6 +202,8 @@ pub struct Replica {
     recovery: Option<Recovery>,
     /// What it holds could not be read at the start.
     is_unread: bool,
+    /// It was finalized when it was found at the start, and nobody knows whether it was synced before.
+    may_be_torn: bool,
 }
 
 impl Replica {
@@ -216,7 +218,13 @@ impl Replica {
             acked_len: len,
             recovery: None,
             is_unread: false,
+            may_be_torn: false,
         }
+    }
+
+    /// A finalized replica found on disk that nobody may have synced before its node stopped: its end may be lost.
+    pub fn unsynced(id: BlockId, gs: GenerationStamp, len: u64) -> Replica {
+        Replica { may_be_torn: true, ..Replica::new(id, gs, ReplicaState::Finalized, len) }
     }
 
     /// A replica that was being written, and of which it could not be read yet what it holds.
@@ -426,7 +434,7 @@ impl Replica {
         self.check_recover(gs, new_gs, len)?;
         self.gs = new_gs;
         let was_open = self.state == ReplicaState::Rbw;
-        self.state = ReplicaState::Finalized;
+        (self.state, self.may_be_torn) = (ReplicaState::Finalized, false);
         Ok(was_open)
     }
 
@@ -470,6 +478,9 @@ impl Replica {
     /// nobody is to wait for an answer. Deviation: Hadoop's DataNode refuses; who recovers passes over such an answer
     /// there too.
     ///
+    /// Of a finalized one that may have lost its end, a recovery is told what it is told of others whose node has been
+    /// down: others may have more. Deviation: Hadoop's DataNode says that it is finalized, and it decides.
+    ///
     /// Source: Hadoop 3.5.0 `FsDatasetImpl#initReplicaRecovery`.
     pub fn init_recovery(
         &mut self,
@@ -483,7 +494,11 @@ impl Replica {
             return Err(self.length(self.on_disk_len, self.acked_len, u64::MAX));
         }
         let held = self.recovery.map_or(self.state, |held| held.original);
-        let info = RecoveryInfo { id: self.id, gs: self.gs, len: self.on_disk_len, original: held };
+        let original = match held {
+            ReplicaState::Finalized if self.may_be_torn => ReplicaState::Rwr,
+            held => held,
+        };
+        let info = RecoveryInfo { id: self.id, gs: self.gs, len: self.on_disk_len, original };
         if self.gs < gs {
             return Ok(info);
         }
@@ -497,7 +512,7 @@ impl Replica {
                 asked: recovery_id,
             });
         }
-        self.recovery = Some(Recovery { id: recovery_id, original: info.original });
+        self.recovery = Some(Recovery { id: recovery_id, original: held });
         self.state = ReplicaState::Rur;
         Ok(info)
     }
@@ -530,7 +545,7 @@ impl Replica {
         self.settle(new_len);
         self.gs = recovery_id;
         self.state = ReplicaState::Finalized;
-        self.recovery = None;
+        (self.recovery, self.may_be_torn) = (None, false);
     }
 
     /// Where the files lie: a replica under recovery stays where it was.
@@ -584,7 +599,8 @@ impl Replica {
 
     fn reopen(&mut self, gs: GenerationStamp) {
         self.gs = gs;
-        self.state = ReplicaState::Rbw;
+        // It has all that its writer counts on.
+        (self.state, self.may_be_torn) = (ReplicaState::Rbw, false);
     }
 
     fn settle(&mut self, len: u64) {

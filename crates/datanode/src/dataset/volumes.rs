@@ -69,7 +69,7 @@ impl Dataset {
         let replicas = match self.identity()? {
             Some((node, pool)) => {
                 volume.open_pool(&node, &pool)?;
-                scan::scan(&volume)?
+                scan::scan(&volume, self.is_stable())?
             }
             // The pool is opened on all volumes at once.
             None => Vec::new(),

@@ -60,24 +60,24 @@ pub(crate) fn finalized_files(volume: &Volume) -> Result<(Vec<OnDisk>, Vec<LoneM
 /// Threads that read folders of one volume.
 const SCAN_THREADS: usize = 4;
 
-/// Every replica on the volume; counts the space they use.
-pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
+/// Every replica on the volume; counts the space they use. Finalized ones were synced when they became so if the DataNode is
+/// `is_stable`.
+pub(crate) fn scan(volume: &Volume, is_stable: bool) -> Result<Vec<Replica>> {
     let pool = volume.pool()?;
     take_saved(pool)?;
     rejoin(pool)?;
     let dirs = leaf_dirs(&pool.finalized)?;
     let next = AtomicUsize::new(0);
     let found = Mutex::new((Vec::new(), 0u64));
+    let finalized = |(id, gs, len)| match is_stable {
+        true => Replica::new(id, gs, ReplicaState::Finalized, len),
+        false => Replica::unsynced(id, gs, len),
+    };
     let worker = || -> Result<()> {
         while let Some(dir) = dirs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let folder = scan_dir(dir)?;
             let mut found = held(&found);
-            found.0.extend(
-                folder
-                    .blocks
-                    .into_iter()
-                    .map(|(id, gs, len)| Replica::new(id, gs, ReplicaState::Finalized, len)),
-            );
+            found.0.extend(folder.blocks.into_iter().map(finalized));
             found.1 += folder.bytes;
         }
         Ok(())

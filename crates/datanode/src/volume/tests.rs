@@ -142,7 +142,7 @@ fn scanning_finds_finalized_replicas_and_cuts_open_ones_to_good_chunks() {
     }
     fs::remove_file(files(70_000, ReplicaState::Finalized).meta).unwrap();
 
-    let mut found: Vec<_> = scan::scan(&volume)
+    let mut found: Vec<_> = scan::scan(&volume, true)
         .unwrap()
         .iter()
         .map(|r| (r.id().0, r.gs().0, r.on_disk_len(), r.state()))
@@ -185,7 +185,7 @@ fn files_that_a_stop_has_parted_come_together_where_the_crcs_are() {
     fs::copy(files(4, 5, Finalized).meta, files(4, 6, Rbw).meta).unwrap();
 
     let scan = || {
-        let replicas = scan::scan(&volume).unwrap().into_iter();
+        let replicas = scan::scan(&volume, true).unwrap().into_iter();
         let line = |r: Replica| (r.id().0, r.gs().0, r.on_disk_len(), r.state());
         let mut found: Vec<_> = replicas.map(line).collect();
         found.sort();

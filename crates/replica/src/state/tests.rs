@@ -157,6 +157,24 @@ fn a_later_recovery_fences_an_earlier_one() {
     assert_eq!((r.state(), r.gs(), r.visible_len()), (Finalized, gs(13), Some(60)));
 }
 
+/// Its node may have lost power before its end was on the disk.
+#[test]
+fn a_finalized_replica_that_nobody_has_synced_decides_no_recovery() {
+    let mut r = Replica::unsynced(ID, gs(10), 100);
+    assert_eq!((r.state(), r.visible_len()), (Finalized, Some(100)));
+    let info = r.init_recovery(gs(10), gs(12)).unwrap();
+    assert_eq!(info, RecoveryInfo { id: ID, gs: gs(10), len: 100, original: Rwr });
+    assert_eq!((r.place(), r.visible_len()), (Finalized, Some(100)), "here it is what it was");
+    assert_eq!(r.init_recovery(gs(10), gs(13)).unwrap().original, Rwr);
+    r.finish_recovery(gs(13), 90);
+    assert_eq!(r.init_recovery(gs(13), gs(14)).unwrap().original, Finalized);
+    // A writer knows how long it should be.
+    let mut r = Replica::unsynced(ID, gs(10), 100);
+    r.append(gs(10), gs(11), 100).unwrap();
+    r.finalize(gs(11)).unwrap();
+    assert_eq!(r.init_recovery(gs(11), gs(12)).unwrap().original, Finalized);
+}
+
 #[test]
 fn state_numbers_are_hadoops() {
     for (value, state) in [Finalized, Rbw, Rwr, Rur, Temporary].into_iter().enumerate() {
