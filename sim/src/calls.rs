@@ -89,7 +89,12 @@ impl World<'_> {
         holder: &str,
         block: BlockRef,
     ) -> Result<GenerationStamp, CallError> {
-        match self.call(None, UpdateBlockForPipeline { holder: holder.to_string(), block })? {
+        self.name_node.check_safe_mode()?;
+        let command = UpdateBlockForPipeline { holder: holder.to_string(), block };
+        let answer = self.carry_out(|op| async move {
+            pipeline::new_stamp(&op, &Caller::system(), None, command).await
+        });
+        match answer? {
             Outcome::Stamp(gs) => Ok(gs),
             _ => Err(CallError::NotNow),
         }

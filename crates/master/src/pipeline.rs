@@ -1,16 +1,35 @@
 //! A block whose pipeline broke: the storages that its writer goes on with.
 
 use crate::add_block::nodes_of;
-use crate::op::{Look, Op, OpError, Submission};
-use cairn_namespace::ops::pipeline::UpdatePipeline;
-use cairn_namespace::{CallId, Caller, InodeId, Result, query, settings};
+use crate::op::{Look, Op, OpError, Submission, looking_again};
+use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
+use cairn_namespace::{
+    BlockRef, CallId, Caller, Guard, InodeId, NamespaceError, Outcome, Result, query, settings,
+};
 use cairn_redundancy::{NodeClaim, PlacementRequest, StorageHandle};
+use cairn_stripe::GenerationStamp;
+
+/// Gives out a new generation stamp for a broken pipeline.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#bumpBlockGenerationStamp`. Deviation: Hadoop gives one also to a stream whose block
+/// has got another stamp since.
+pub async fn new_stamp(
+    op: &impl Op,
+    caller: &Caller,
+    call: Option<CallId>,
+    command: UpdateBlockForPipeline,
+) -> Result<Outcome, OpError> {
+    looking_again(|| async {
+        let guard = op.look(|look| check_stamp(look, command.block, None))?;
+        let submission = Submission::of(caller.clone(), call, command.clone()).resting_on(guard);
+        op.submit(submission).await
+    })
+    .await
+}
 
 /// Moves a block to its new stamp and storages, which are given by who has them and their UUIDs.
 ///
-/// Rests on nothing: the command names the stamp before and the new one.
-///
-/// Source: Hadoop 3.5.0 `FSNamesystem#updatePipeline`.
+/// Source: Hadoop 3.5.0 `FSNamesystem#updatePipeline`. Deviation: as for a new stamp.
 pub async fn update(
     op: &impl Op,
     caller: &Caller,
@@ -18,9 +37,34 @@ pub async fn update(
     command: UpdatePipeline,
     storages: &[(NodeClaim<'_>, &str)],
 ) -> Result<(), OpError> {
-    let targets = op.look(|look| look.cluster.storages_named(storages.iter().copied()));
-    let submission = Submission::of(caller.clone(), call, command).with_targets(targets);
-    op.submit(submission).await.map(drop)
+    looking_again(|| async {
+        let (targets, guard) = op.look(|look| -> Result<_> {
+            let guard = check_stamp(look, command.old, Some(command.new.gs))?;
+            Ok((look.cluster.storages_named(storages.iter().copied()), guard))
+        })?;
+        let submission = Submission::of(caller.clone(), call, command.clone());
+        op.submit(submission.resting_on(guard).with_targets(targets)).await.map(drop)
+    })
+    .await
+}
+
+/// Refuses a stream that names an older stamp of its block than it has: its file was closed and opened again since, perhaps
+/// by another stream of the same client, which has one name for all. One that repeats a call names the stamp that it has
+/// brought about (`new`).
+fn check_stamp(look: &Look<'_>, named: BlockRef, new: Option<GenerationStamp>) -> Result<Guard> {
+    let mut guard = Guard::NONE;
+    let found = query::get_block(look.store, named.id)?.map(|info| info.block);
+    match &found {
+        Some(block) if Some(block.gs) == new => {}
+        Some(block) if named.gs < block.gs => {
+            return Err(NamespaceError::Io(format!(
+                "{}_{} has the generation stamp {} by now: it was recovered, or is written by another stream",
+                named.id, named.gs, block.gs
+            )));
+        }
+        _ => guard.block(named.id, found.as_ref()),
+    }
+    Ok(guard)
 }
 
 /// Who wants how many more storages for a pipeline.

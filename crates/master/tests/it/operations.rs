@@ -2,10 +2,12 @@
 
 use crate::host::{HOLDER, Host, run};
 use cairn_master::complete::{self, Complete};
-use cairn_master::{OpError, lease};
+use cairn_master::{OpError, lease, pipeline};
 use cairn_namespace::ops::add_block::AddBlock as AddBlockCommand;
 use cairn_namespace::ops::fsync::Fsync;
-use cairn_namespace::{BlockRef, BlockState, Caller, Command};
+use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
+use cairn_namespace::{BlockRef, BlockState, Caller, Command, Outcome};
+use cairn_stripe::GenerationStamp;
 use std::cell::RefCell;
 
 #[test]
@@ -105,4 +107,40 @@ fn a_block_that_is_reported_while_a_close_waits_ends_the_wait() {
     host.report(0, done);
     assert_eq!(close(), Ok(true));
     assert_eq!(host.block(&block).unwrap().state, BlockState::Complete);
+}
+
+/// All streams of a client have one name: that the file is written under it shows nothing.
+#[test]
+fn a_stream_with_an_older_stamp_than_its_block_is_refused() {
+    let host = Host::new();
+    let file = host.create("/f");
+    let old = host.add(file, None).unwrap().reference();
+    let stamp = |host: &Host, block: BlockRef| {
+        let command = UpdateBlockForPipeline { holder: HOLDER.to_string(), block };
+        match run(pipeline::new_stamp(host, &Caller::system(), None, command)) {
+            Ok(Outcome::Stamp(gs)) => Ok(gs),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error),
+        }
+    };
+    let take_over = |old: BlockRef, gs: GenerationStamp| {
+        let new = BlockRef { gs, ..old };
+        UpdatePipeline { holder: HOLDER.to_string(), old, new }
+    };
+    let update = |host: &Host, command: UpdatePipeline| {
+        run(pipeline::update(host, &Caller::system(), None, command, &[]))
+    };
+    let is_refused = |error: &OpError| matches!(error, OpError::Refused(_));
+    let (first, second) = (stamp(&host, old).unwrap(), stamp(&host, old).unwrap());
+    // Between a look and its turn another stream comes.
+    let between = take_over(old, first);
+    host.then(move |host| drop(host.force(between)));
+    assert!(update(&host, take_over(old, second)).is_err_and(|error| is_refused(&error)));
+    assert!(stamp(&host, old).is_err_and(|error| is_refused(&error)));
+    let current = BlockRef { gs: first, ..old };
+    let third = stamp(&host, current).unwrap();
+    assert_eq!(update(&host, take_over(current, third)), Ok(()));
+    // Some clients name the stamp that they were given last, of which nobody has told the NameNode.
+    let next = stamp(&host, BlockRef { gs: third.next(), ..old }).unwrap();
+    assert_eq!(update(&host, take_over(BlockRef { gs: third, ..old }, next)), Ok(()));
 }

@@ -108,7 +108,10 @@ pub async fn update_block_for_pipeline(node: &NameNode, call: &Call) -> Answer {
         format!("Cannot get a new generation stamp and an access token for block {block}")
     })?;
     let command = UpdateBlockForPipeline { holder: request.client_name, block };
-    let outcome = node.submit(call, command).await.map_err(|refusal| with_pool(node, refusal))?;
+    let (caller, number) = (node.caller(call).await, node.call_id(call));
+    let op = node.operation("updateBlockForPipeline", call).await;
+    let outcome = pipeline::new_stamp(&op, &caller, number, command).await;
+    let outcome = outcome.map_err(|error| with_pool(node, error.into()))?;
     let Outcome::Stamp(gs) = outcome else { return Err(unexpected(&outcome)) };
     let mut block =
         node.see(|cluster, lookup| new_stamp(node, cluster, lookup, (id, gs), block.len));
