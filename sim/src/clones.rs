@@ -89,11 +89,13 @@ impl World<'_> {
     pub(crate) fn register(&mut self, node: usize) -> bool {
         let identity = self.name_node.identity(node);
         let before = self.standing_of(identity);
-        let mut lost = Vec::new();
+        let (mut lost, mut called_bad) = (Vec::new(), Vec::new());
         if before != node {
             self.nodes[node].drop_damaged();
             lost = self.loss(before, &self.nodes[node]);
-            if !self.bears_all(node, lost.iter().copied()) {
+            let held = self.held(node).into_iter();
+            called_bad = held.filter(|id| self.counts_as_bad(before, *id)).collect();
+            if !self.bears_all(node, lost.iter().chain(&called_bad).copied()) {
                 return false;
             }
         }
@@ -109,8 +111,10 @@ impl World<'_> {
             let held = self.held(before).into_iter().chain(self.held(node));
             let held: Vec<_> = held.collect();
             self.fail_for(node, &lost);
+            self.fail_for(node, &called_bad);
             self.note_torn(node, &lost);
             self.standing.insert(identity, node);
+            self.note_called_bad(node, called_bad);
             held.into_iter().for_each(|id| self.touch(id));
         }
         true

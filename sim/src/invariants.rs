@@ -19,7 +19,7 @@ use crate::data_node::Stored;
 use crate::world::World;
 use cairn_namespace::query::BlockInfo;
 use cairn_namespace::{BlockState, block};
-use cairn_redundancy::{BlockRef, Command, StorageHandle};
+use cairn_redundancy::{BlockRef, Command, Standing, StorageHandle};
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, Geometry, Policy, Redundancy, UnitIndex};
 use std::collections::BTreeSet;
@@ -225,9 +225,16 @@ impl World<'_> {
                 }
             }
             Command::Transfer(works) => {
-                works.iter().for_each(|work| self.check_types(work.block.id, &work.targets));
+                works.iter().for_each(|work| self.check_types(work.slot.0, &work.targets));
             }
             Command::Reconstruct(works) => {
+                for work in works {
+                    let targets: Vec<StorageHandle> =
+                        work.targets.iter().map(|(storage, _)| *storage).collect();
+                    self.check_types(work.group.id, &targets);
+                }
+            }
+            Command::Rebuild(works) => {
                 for work in works {
                     let targets: Vec<StorageHandle> =
                         work.targets.iter().map(|(storage, _)| *storage).collect();
@@ -270,11 +277,13 @@ impl World<'_> {
                 && stored.damaged.is_empty()
         };
         let held = self.nodes[node].replicas.get(&named.id).filter(is_good);
+        let unit = named.id.unit();
+        // A node looks at the stamp only.
+        let len = self.name_node.facts_of(id).map_or(0, |facts| facts.unit_len(unit));
         let is_needed = info.block.state == BlockState::Complete
             && named.gs == info.block.gs
-            && held.is_some_and(|stored| stored.data.len() as u64 == named.len && !stored.is_torn);
-        let unit = named.id.unit();
-        if !is_needed || self.is_excused(id) || self.has_failed_on_a_twin(id, node, unit) {
+            && held.is_some_and(|stored| stored.data.len() as u64 == len && !stored.is_torn);
+        if !is_needed || self.is_excused(id) || self.is_called_bad(node, named.id) {
             return;
         }
         let others = self.name_node.cluster.locations(id).into_iter().filter(|place| {
@@ -290,12 +299,37 @@ impl World<'_> {
         }
     }
 
-    /// Whether a fault has taken what a DataNode has, which is on two machines: what one of them has lost, the other one may
-    /// have, and the NameNode was told only that it is bad.
-    fn has_failed_on_a_twin(&self, id: BlockId, node: usize, unit: UnitIndex) -> bool {
-        let clones = &self.name_node.clones;
-        let is_cloned = clones.contains_key(&node) || clones.values().any(|of| *of == node);
-        is_cloned && self.has_failed(id, node, unit)
+    /// Notes which of some replicas are good on the machine that is their DataNode by now, and are taken for bad: what was
+    /// told of them was true of others, which a copy or another machine has replaced since.
+    pub(crate) fn note_called_bad(&mut self, node: usize, ids: impl IntoIterator<Item = BlockId>) {
+        let is_good = |id: &BlockId| {
+            let stored = self.nodes[node].replicas.get(id);
+            stored.is_some_and(|stored| stored.damaged.is_empty() && !stored.is_torn)
+        };
+        let ids = ids.into_iter().filter(|id| is_good(id) && self.counts_as_bad(node, *id));
+        let found: Vec<(usize, BlockId)> = ids.map(|id| (node, id)).collect();
+        self.model.called_bad.extend(found);
+    }
+
+    /// Whether the NameNode takes a replica for bad that a machine has or had.
+    pub(crate) fn counts_as_bad(&self, node: usize, own_id: BlockId) -> bool {
+        let (id, cluster) = (own_id.group(), &self.name_node.cluster);
+        let Some(facts) = self.name_node.facts_of(id) else { return false };
+        // What is bad and is to go is in no list.
+        let counts = cluster.replicas(id, &facts).into_iter().any(|replica| {
+            let holder = self.name_node.target(replica.storage).node;
+            let is_it = replica.unit == own_id.unit() && holder == node;
+            is_it && !matches!(replica.standing, Standing::Corrupt(_))
+        });
+        !counts && cluster.blocks_with_bad_replicas().any(|bad| bad == id)
+    }
+
+    /// Whether a good replica may go because the NameNode was told that one was bad which is there no more. That one has
+    /// failed, and this one cannot be told from it.
+    pub(crate) fn is_called_bad(&self, node: usize, own_id: BlockId) -> bool {
+        self.model.called_bad.contains(&(node, own_id))
+            && self.counts_as_bad(node, own_id)
+            && self.has_failed(own_id.group(), node, own_id.unit())
     }
 
     pub(crate) fn check_replay(&mut self) {

@@ -84,6 +84,8 @@ pub(crate) struct Model {
     pub(crate) abandoned: BTreeSet<BlockId>,
     /// CRC32C of the bytes that an id and stamp have had.
     pub(crate) bytes: BTreeMap<(BlockId, GenerationStamp), u32>,
+    /// Good replicas that the NameNode was told are bad, which they are not where they are now, by machine.
+    pub(crate) called_bad: BTreeSet<(usize, BlockId)>,
     /// Deletions of members that nodes were told, until they have told of them: the registration that they are for, and
     /// until when they may be obeyed.
     pub(crate) told: BTreeMap<(usize, BlockId), (u64, u64)>,

@@ -19,6 +19,7 @@ use cairn_redundancy::{
     BlockRecovery, BlockRef, Command, EncodeOrder, GroupRebuild, Layout, ProveOrder,
     Reconstruction, StorageHandle,
 };
+use cairn_replica::report::Deletion;
 use cairn_stripe::read::{Progress, UnitHealth};
 use cairn_stripe::rebuild::{Rebuild, Test};
 use cairn_stripe::{BlockId, Geometry, UnitIndex};
@@ -218,6 +219,9 @@ impl World<'_> {
                 let given = (registration, is_late);
                 let deletion = self.nodes[node].invalidate((block.id, block.gs), given);
                 self.note(|| format!("dn-{node} is to delete {block:?}: {deletion:?}"));
+                if deletion == Deletion::Due {
+                    self.model.called_bad.remove(&(node, block.id));
+                }
                 self.touch(block.id);
             }
             Task::Copy { block, targets } => {
@@ -314,7 +318,9 @@ impl World<'_> {
         self.note(|| format!("{holder:?} has a bad {block:?}"));
         let unit = self.parts.reported_unit(block.id.unit());
         if !block.id.is_striped() || unit == block.id.unit() {
-            return self.name_node.report_bad(holder, block);
+            self.name_node.report_bad(holder, block);
+            let node = self.standing_of(self.name_node.identity(holder.node));
+            return self.note_called_bad(node, [block.id]);
         }
         let places = self.name_node.cluster.locations(block.id);
         if let Some(place) = places.into_iter().find(|place| place.unit == unit) {

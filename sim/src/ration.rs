@@ -11,8 +11,9 @@
 
 use crate::data_node::{DataNode, Stored};
 use crate::model::{BlockModel, Part};
-use crate::name_node::Target;
+use crate::name_node::{Target, sure};
 use crate::world::World;
+use cairn_namespace::{BlockState, query};
 use cairn_redundancy::BlockFacts;
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
@@ -113,7 +114,7 @@ impl World<'_> {
                 block.exposed = all;
                 continue;
             }
-            let is_done = self.name_node.facts_of(id).is_some_and(|facts| facts.is_final());
+            let is_done = self.is_past_recovery(id);
             let Some(block) = self.model.blocks.get_mut(&id) else { continue };
             if is_done {
                 // Nobody has promised that it is more than in memory.
@@ -132,6 +133,21 @@ impl World<'_> {
             if let Some(file) = file.and_then(|file| self.model.files.get_mut(&file)) {
                 file.acked = file.acked.min(file.durable);
             }
+        }
+    }
+
+    /// Whether a block is as long as it will ever be: complete, or committed with another one behind it, of which its file
+    /// will be open for ever if no replica has that length. The last one can be cut by a recovery.
+    fn is_past_recovery(&self, id: BlockId) -> bool {
+        let Some(info) = self.name_node.block(id) else { return false };
+        let is_last = || {
+            let last = query::last_block(&self.name_node.store, info.block.file);
+            sure(last).is_some_and(|(_, last)| last.id == id)
+        };
+        match info.block.state {
+            BlockState::Complete => true,
+            BlockState::Committed => !is_last(),
+            _ => false,
         }
     }
 
@@ -176,13 +192,15 @@ impl World<'_> {
     /// what they lost since.
     pub(crate) fn is_whole_again(&mut self, id: BlockId, tolerance: usize) {
         let members = self.name_node.members_of(id);
-        let is_told_in_vain = |(node, unit): &Part| {
-            let own_id = own_id(&members, id, *unit);
-            let standing = self.nodes.get(self.standing_of(*node));
-            standing.is_some_and(|node| node.will_tell_in_vain(own_id))
+        // So does what is there, and goes because it is taken for bad.
+        let is_to_fail = |(node, unit): &Part| {
+            let (own_id, standing) = (own_id(&members, id, *unit), self.standing_of(*node));
+            let is_told_in_vain =
+                self.nodes.get(standing).is_some_and(|node| node.will_tell_in_vain(own_id));
+            is_told_in_vain || self.is_called_bad(standing, own_id)
         };
         let Some(block) = self.model.blocks.get(&id) else { return };
-        let exposed = block.exposed.iter().copied().filter(is_told_in_vain).collect();
+        let exposed = block.exposed.iter().copied().filter(is_to_fail).collect();
         let torn = block.torn.clone();
         self.model.blocks.insert(id, BlockModel { tolerance, exposed, torn });
     }

@@ -225,7 +225,8 @@ impl World<'_> {
             is_whole(stored, named.gs) && bytes.is_none_or(|bytes| stored.data == *bytes)
         });
         let is_right = named.gs == unit_of(&group, slot.as_usize()).1;
-        if !group.is_formed() || !is_needed || !is_right || self.is_excused(handle) {
+        let is_lost = self.is_excused(handle) || self.is_called_bad(node, named.id);
+        if !group.is_formed() || !is_needed || !is_right || is_lost {
             return;
         }
         let others = |world: &World<'_>, slot: usize| {
