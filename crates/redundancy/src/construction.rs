@@ -12,6 +12,7 @@ use crate::node::{AdminState, DataNode};
 use crate::places::construction::{
     Attempt, Construction, Expected, REPLICAS_MAX, Synchronized, unit_at,
 };
+use crate::places::map::Place;
 use crate::places::own_id;
 use crate::replica::{LateCrc, ReplicaState, ReportedReplica};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
@@ -39,13 +40,17 @@ impl Cluster {
     /// Whether enough places are known or expected for a recovery of a block that no writer has told a
     /// length of to find something: one replica, or as many units as decoding needs.
     ///
-    /// Source: Hadoop 3.5.0 `FSNamesystem#internalReleaseLease` (`minLocationsNum`). Deviation: Hadoop takes a block
-    /// for lost that no DataNode has told of yet since a start.
+    /// Source: Hadoop 3.5.0 `FSNamesystem#internalReleaseLease` (`minLocationsNum`). Deviations: Hadoop takes a block
+    /// for lost that no DataNode has told of yet since a start, and waits for ever for dead ones that are given up.
     pub fn has_recoverable_places(&self, id: BlockId, facts: &BlockFacts, now: Now) -> bool {
         if self.may_be_unheard_of(id, now) {
             return true;
         }
-        let expected = self.expected(id).iter().map(|e| e.unit.0);
+        let is_there = |e: &&Expected| {
+            let node = self.node(self.storage(e.storage).node);
+            self.may_return(node, now)
+        };
+        let expected = self.expected(id).iter().filter(is_there).map(|e| e.unit.0);
         let known = self.places(id.group()).map(|place| place.unit.0);
         let units: BTreeSet<u8> = expected.chain(known).collect();
         units.len() >= facts.data_units()
@@ -67,8 +72,17 @@ impl Cluster {
     }
 
     /// Tells that a complete block is written to again (`append`, or a truncated block that is
-    /// recovered), before its stamp changes. What DataNodes hold of it counts as reported.
+    /// recovered), before its stamp changes. What DataNodes hold of it counts as reported. Of that nothing is surplus any
+    /// more: a replica that its node was told to delete, and that a writer opens first, is another one.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManager#convertLastBlockToUnderConstruction`. Deviation: Hadoop leaves it in
+    /// `excessRedundancyMap`.
     pub fn block_reopened(&mut self, id: BlockId, before: &BlockFacts) {
+        let chosen: Vec<Place> =
+            self.blocks.of(id).filter(|place| place.excess && !place.corrupt).collect();
+        for place in chosen {
+            self.blocks.take_back(place.storage, own_id(id, place.unit));
+        }
         let mut construction = Construction::new(id, before.gs, &[]);
         for place in self.places(id).filter(|place| !place.corrupt) {
             let len = before.unit_len(place.unit);

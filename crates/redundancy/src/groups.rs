@@ -236,7 +236,7 @@ impl Cluster {
                     self.groups.note_proof(member.id, Proof { gs: member.gs, place });
                 }
             }
-            // What it lacked is the group's need from now on, and what it had too much, if its node was not told so.
+            // What it lacked is the group's need from now on, and what it had too much, whether its node was told so or not.
             for member in group.slots.iter().flatten() {
                 let chosen: Vec<StorageHandle> = self
                     .places(member.id)
@@ -244,7 +244,7 @@ impl Cluster {
                     .map(|place| place.storage)
                     .collect();
                 for storage in chosen {
-                    self.blocks.keep_any_stamp(storage, member.id);
+                    self.blocks.take_back(storage, member.id);
                 }
                 self.blocks.note_change(member.id);
                 self.low.queues_mut().remove(member.id);

@@ -236,11 +236,14 @@ impl Places {
         self.of_kind(Kind::Bad)
     }
 
-    /// A storage has something bad of a block or group, known there or not.
+    /// A storage has something bad of a block or group, known there or not. Nobody counts on it: that an order which holds
+    /// no more may have been obeyed makes nothing uncertain.
     pub(crate) fn mark_bad(&mut self, storage: StorageHandle, bad: Bad) {
         let own_id = bad.block.id;
         self.add(storage, own_id);
-        self.change(storage, own_id, |place| place.corrupt = true);
+        self.change(storage, own_id, |place| {
+            (place.corrupt, place.told) = (true, place.told && place.excess);
+        });
         self.change_side(own_id.group(), |side| {
             side.bad.retain(|(s, old)| *s != storage || old.block.id != own_id);
             side.bad.push((storage, bad));
@@ -331,6 +334,12 @@ impl Places {
             self.change(storage, own_id, |place| place.excess = false);
         }
         was_waiting
+    }
+
+    /// A place is not chosen for deletion any more, even if its node was told: then it may be gone all the same.
+    pub(crate) fn take_back(&mut self, storage: StorageHandle, own_id: BlockId) {
+        self.going.waiting.remove_any_stamp(storage, own_id);
+        self.unchoose(storage, own_id);
     }
 
     /// A place that was chosen for deletion for what is not so is not chosen any more.

@@ -240,12 +240,11 @@ impl Cluster {
         let is_new = self.blocks.add(storage, own_id);
         let was_doubtful = self.blocks.is_there(storage, own_id);
         let disproved = self.blocks.mark(storage, own_id).filter(|bad| bad.block != replica.block);
-        if let Some(bad) = disproved {
+        if disproved.is_some() {
             self.blocks.clear_mark(storage, own_id);
-            // Its node may have been told to delete it; not if that was for another stamp.
-            if !self.blocks.keep(storage, bad.block) && bad.block.gs != replica.block.gs {
-                self.blocks.unchoose(storage, own_id);
-            }
+            // Its node may have been told to delete it, and to delete this one with it if they have one stamp: then it may
+            // be gone any moment, and is not deleted on purpose.
+            self.blocks.take_back(storage, own_id);
         }
         match moved {
             // A move makes bad bytes no better.
@@ -374,7 +373,10 @@ impl Cluster {
         self.check_against(lookup, id, facts);
     }
 
-    /// After a block got its final length and stamp: marks the places that differ.
+    /// After a block got its final length and stamp: marks the places that differ. One that was opened for that, and that its
+    /// node has not said to be finalized, is none until it says so.
+    ///
+    /// Deviation: Hadoop counts it as a good one.
     pub(crate) fn settle_replicas(
         &mut self,
         lookup: &dyn BlockLookup,
@@ -382,11 +384,13 @@ impl Cluster {
         facts: &BlockFacts,
     ) {
         let Some(construction) = self.blocks.construction(id) else { return };
-        let misfits: Vec<(StorageHandle, BlockRef)> = self
-            .blocks
-            .of(id)
+        let others = self.blocks.of(id);
+        let (awaited, others): (Vec<Place>, Vec<Place>) = others
             .filter(|place| !place.corrupt && !construction.fits(place, facts))
-            .filter_map(|place| Some((place.storage, construction.reported_block(&place)?)))
+            .partition(|place| construction.is_being_written(place, facts.gs));
+        let misfits: Vec<(StorageHandle, BlockRef)> = others
+            .iter()
+            .filter_map(|place| Some((place.storage, construction.reported_block(place)?)))
             .collect();
         // Their nodes would tell of them with their next full report only.
         let mut left_open = Vec::new();
@@ -396,6 +400,9 @@ impl Cluster {
                 let is_known = self.blocks.map().is_on(*storage, block.id);
                 !is_known && !self.is_lost(*storage)
             });
+        }
+        for place in awaited {
+            self.remove_place(lookup, place.storage, own_id(id, place.unit));
         }
         for (storage, block) in misfits.into_iter().chain(left_open) {
             let stale = block.gs != facts.gs;

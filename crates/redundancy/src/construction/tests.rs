@@ -376,6 +376,42 @@ fn a_start_waits_for_replicas_that_nobody_has_told_of() {
     assert_eq!(recoveries(&world.run(3000, &[])), [(1, vec![])]);
 }
 
+/// The disk of the only one is lost, after a start of the NameNode.
+#[test]
+fn a_replica_that_nobody_was_given_and_that_is_deleted_is_waited_for_no_longer_than_others() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    let facts = replicated(3, 0, OPEN);
+    world.blocks.0.insert(id, facts);
+    let torn = BlockRef { id, gs: GenerationStamp(1001), len: 70 };
+    let state = ReplicaState::WaitingToBeRecovered;
+    world.full_report(0, &[ReportedReplica { block: torn, state, crc32c: None }]);
+    world.deleted(0, torn);
+    let may_have = |world: &World| world.cluster.has_recoverable_places(id, &facts, world.now);
+    assert!(may_have(&world), "others may come");
+    world.run(7_000_000, &[]);
+    assert!(!may_have(&world), "its file is to be closed at last");
+}
+
+/// Another node is in the place of the only one that has told of it.
+#[test]
+fn a_block_that_only_a_node_has_that_is_given_up_is_lost_at_last() {
+    for (id, facts) in [(block(1), replicated(3, 0, OPEN)), (group(1), rs(1, 1, 0, OPEN))] {
+        let mut world = World::new(3, 1);
+        world.blocks.0.insert(id, facts);
+        let own_id = if id.is_striped() { id.internal(cairn_stripe::UnitIndex(0)) } else { id };
+        let torn = BlockRef { id: own_id, gs: GenerationStamp(1001), len: 70 };
+        let state = ReplicaState::WaitingToBeRecovered;
+        world.full_report(2, &[ReportedReplica { block: torn, state, crc32c: None }]);
+        world.register(Registration { uuid: "uuid-3".to_string(), ..registration(2, 0) });
+        let may_have = |world: &World| world.cluster.has_recoverable_places(id, &facts, world.now);
+        world.run(6_000_000, &[2, 3]);
+        assert!(may_have(&world), "{id}");
+        world.run(1_000_000, &[2, 3]);
+        assert!(!may_have(&world), "{id}");
+    }
+}
+
 #[test]
 fn a_recovery_of_a_group_is_told_of_the_units_on_dead_nodes() {
     let mut world = World::new(6, 2);

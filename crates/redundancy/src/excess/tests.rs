@@ -166,6 +166,101 @@ fn surplus_whose_deletion_was_lost_on_the_way_is_kept_when_the_others_are_lost()
     assert_eq!(world.places(id), [(surplus, 0)]);
 }
 
+/// The order to delete it waits, or is lost on its way, and a writer goes on with it alone.
+#[test]
+fn surplus_that_a_writer_opens_is_surplus_no_more() {
+    for is_told in [false, true] {
+        let mut world = World::new(3, 1);
+        let id = block(1);
+        let before = replicated(2, 100, LIVE);
+        world.store(id, before, &[0, 1, 2]);
+        let counted = world.places(id);
+        let surplus = (0..3).find(|node| !counted.contains(&(*node, 0))).unwrap();
+        if is_told {
+            assert_eq!(told_to_delete(&mut world, surplus), [world.good(id, 0)]);
+        }
+        let open = BlockFacts { state: BlockState::UnderConstruction, ..before };
+        world.blocks.0.insert(id, open);
+        world.cluster.block_reopened(id, &before);
+        assert_eq!(told_to_delete(&mut world, surplus), [], "it is to be written to");
+        let facts = BlockFacts { gs: GenerationStamp(1002), ..open };
+        world.blocks.0.insert(id, facts);
+        let targets = [Some(world.storage(surplus))];
+        world.cluster.pipeline_updated(id, facts.gs, &targets);
+        let whole = BlockRef { id, gs: facts.gs, len: 150 };
+        world.received(surplus, whole);
+        assert_eq!(told_to_delete(&mut world, surplus), [], "nobody else has it");
+        world.blocks.0.insert(id, BlockFacts { state: LIVE, len: 150, ..facts });
+        world.cluster.block_completed(&world.blocks, id);
+        world.run(400_000, &[]);
+        assert!(world.places(id).contains(&(surplus, 0)), "told: {is_told}");
+    }
+}
+
+#[test]
+fn surplus_that_a_writer_opens_and_goes_on_without_is_deleted() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    let before = replicated(2, 100, LIVE);
+    world.store(id, before, &[0, 1, 2]);
+    let counted = world.places(id);
+    let surplus = (0..3).find(|node| !counted.contains(&(*node, 0))).unwrap();
+    assert_eq!(told_to_delete(&mut world, surplus), [world.good(id, 0)]);
+    let open = BlockFacts { state: BlockState::UnderConstruction, ..before };
+    world.blocks.0.insert(id, open);
+    world.cluster.block_reopened(id, &before);
+    let old = BlockRef { id, gs: GenerationStamp(1002), len: 100 };
+    world.event(
+        surplus,
+        ReplicaEvent { block: old, kind: ReplicaEventKind::Receiving, crc32c: None },
+    );
+    let facts = BlockFacts { gs: GenerationStamp(1003), ..before };
+    world.blocks.0.insert(id, facts);
+    let targets: Vec<_> = counted.iter().map(|(node, _)| Some(world.storage(*node))).collect();
+    world.cluster.pipeline_updated(id, facts.gs, &targets);
+    for (node, _) in &counted {
+        world.received(*node, world.good(id, 0));
+    }
+    world.cluster.block_completed(&world.blocks, id);
+    assert_eq!(told_to_delete(&mut world, surplus), [old]);
+}
+
+/// Another machine may be the node by now, and have a good one.
+#[test]
+fn what_a_node_was_to_delete_when_it_registers_waits_for_its_report() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    world.store(id, replicated(2, 100, LIVE), &[0, 1]);
+    let short = BlockRef { len: 50, ..world.good(id, 0) };
+    world.received(2, short);
+    assert_eq!(world.cluster.stats(world.now).excess, 1, "it is to go");
+    world.register(registration(2, 0));
+    for _ in 0..2 {
+        assert_eq!(told_to_delete(&mut world, 2), []);
+    }
+    world.full_report(2, &[finalized(short)]);
+    assert_eq!(told_to_delete(&mut world, 2), [short]);
+}
+
+/// Its node was told to delete the short one, and is another machine by now.
+#[test]
+fn a_whole_replica_is_not_deleted_because_its_node_had_a_short_one() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    world.store(id, replicated(2, 100, LIVE), &[0, 1]);
+    let good = world.good(id, 0);
+    let short = BlockRef { len: 50, ..good };
+    world.received(2, short);
+    assert_eq!(told_to_delete(&mut world, 2), [short]);
+    world.register(registration(2, 0));
+    let handle = world.handle(0);
+    world.cluster.node_died(&world.blocks, handle);
+    world.full_report(2, &[finalized(good)]);
+    assert_eq!(told_to_delete(&mut world, 2), []);
+    assert_eq!(world.places(id), [(1, 0), (2, 0)]);
+    assert_eq!(world.cluster.stats(world.now).excess, 0);
+}
+
 #[test]
 fn more_copies_wanted_take_a_deletion_back() {
     let mut world = World::new(3, 1);

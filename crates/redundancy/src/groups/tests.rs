@@ -255,6 +255,34 @@ fn what_was_too_much_before_a_group_is_formed_is_judged_anew() {
     assert_eq!(world.places(member(1)).len(), 4);
 }
 
+/// One of four was told to go before, and its node has it still when the one that was read is proven no more.
+#[test]
+fn what_a_node_was_told_to_delete_before_a_group_is_formed_is_judged_anew() {
+    let mut world = world();
+    let moved = world.good(member(1), 0);
+    let kind = ReplicaEventKind::Received { delete_hint: Some("uuid-8".to_string()) };
+    world.event(7, ReplicaEvent { block: moved, kind, crc32c: None });
+    assert_eq!(deletions(&world.run(3000, &[])), [(8, moved)]);
+    let encoder = begin(&mut world);
+    report_parities(&mut world);
+    assert_eq!(can_form(&world, encoder), Ok(()));
+    let finalized =
+        |block: BlockRef| ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None };
+    world.register(registration(1, 1));
+    world.heartbeat(1);
+    world.full_report(1, &[finalized(moved)]);
+    form(&mut world);
+    let all = [0, 1, 2].map(|slot| finalized(world.good(member(slot), 0)));
+    world.full_report(8, &all);
+    // The order may come as long as that.
+    let mut gone = deletions(&world.run(400_000, &[]));
+    gone.iter().for_each(|(node, block)| drop(world.deleted(*node, *block)));
+    gone.extend(drop_all(&mut world, &[]));
+    let of: BTreeSet<BlockId> = gone.iter().map(|(_, block)| block.id).collect();
+    assert_eq!(of, BTreeSet::from([member(0), member(2)]), "none of the other is proven");
+    assert_eq!(world.places(member(1)).len(), 4);
+}
+
 #[test]
 fn a_proof_ends_with_the_process() {
     let mut world = formed();

@@ -12,13 +12,18 @@ impl Cluster {
         !self.holds_deletions && now.mono_ms >= self.started_ms.saturating_add(delay_ms)
     }
 
-    /// What a node is told to delete now.
+    /// What a node is told to delete now. What was chosen before it has registered waits for its reports: it may be
+    /// another machine with its UUID, or have other disks, and have another replica than the one that was to go.
+    ///
+    /// Deviation: Hadoop tells it with the first heartbeat.
     pub(super) fn take_invalidations(&mut self, handle: NodeHandle, now: Now) -> Vec<BlockRef> {
         if !self.may_delete(now) {
             return Vec::new();
         }
         let mut taken = Vec::new();
-        for storage in self.node(handle).storages.clone() {
+        let mut storages = self.node(handle).storages.clone();
+        storages.retain(|storage| self.storage(*storage).reported);
+        for storage in storages {
             let room = self.config.invalidate_limit.saturating_sub(taken.len());
             taken.extend(self.blocks.take_deletions((storage, handle), room, now.mono_ms));
         }

@@ -178,11 +178,15 @@ impl Construction {
         }
     }
 
+    /// What was reported of a place is deleted. One that nobody was given, and that nothing else is known of, is none.
     pub(crate) fn forget(&mut self, storage: StorageHandle, unit: UnitIndex) {
-        if let Some(entry) =
-            self.expected.iter_mut().find(|e| e.storage == storage && e.unit == unit)
-        {
-            entry.reported = None;
+        let found = self.expected.iter().position(|e| e.storage == storage && e.unit == unit);
+        let Some(at) = found else { return };
+        let entry = &mut self.expected[at];
+        entry.reported = None;
+        let is_known = entry.in_pipeline || entry.promise.is_some();
+        if !is_known && entry.lost.is_none() && !entry.is_missing {
+            self.expected.remove(at);
         }
     }
 
@@ -223,12 +227,18 @@ impl Construction {
         silent.map(|e| (e.storage, e.unit)).filter(|(_, unit)| facts.has_bytes(*unit)).collect()
     }
 
-    /// Whether a finalized place is what the final block wants, as far as is known.
+    /// Whether a place is what the final block wants, as far as is known: finalized, and not opened again since.
     pub(crate) fn fits(&self, place: &Place, facts: &BlockFacts) -> bool {
         match self.reported(place.storage, place.unit) {
-            Some(reported) => fits(reported, facts),
+            Some(reported) => reported.state == ReplicaState::Finalized && fits(reported, facts),
             None => true,
         }
+    }
+
+    /// Whether a place was opened again with that stamp, and its node has not said yet that it is finalized.
+    pub(crate) fn is_being_written(&self, place: &Place, gs: GenerationStamp) -> bool {
+        let reported = self.reported(place.storage, place.unit);
+        reported.is_some_and(|r| r.state == ReplicaState::BeingWritten && r.block.gs == gs)
     }
 
     /// What was reported of a place that does not fit, to name it when it is deleted.

@@ -400,6 +400,37 @@ fn a_reopened_block_forgets_replicas_that_miss_the_append() {
     assert_eq!(world.cluster.tally(id, &facts).live, 2);
 }
 
+/// Its node has told that it was opened for the append, and its report that it is finalized is late.
+#[test]
+fn an_appended_replica_neither_counts_nor_goes_before_its_node_says_that_it_is_finalized() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    let before = replicated(1, 100, BlockState::Complete);
+    world.store(id, before, &[0]);
+    let open = BlockFacts { state: BlockState::UnderConstruction, ..before };
+    world.blocks.0.insert(id, open);
+    world.cluster.block_reopened(id, &before);
+    let facts = BlockFacts { gs: GenerationStamp(1002), len: 150, ..before };
+    let targets = [Some(world.storage(0)), Some(world.storage(1))];
+    world.cluster.pipeline_updated(id, facts.gs, &targets);
+    world.blocks.0.insert(id, BlockFacts { state: BlockState::UnderConstruction, ..facts });
+    let whole = BlockRef { id, gs: facts.gs, len: 150 };
+    for len in [150, 120] {
+        let (block, kind) = (BlockRef { len, ..whole }, ReplicaEventKind::Receiving);
+        world.event(0, ReplicaEvent { block, kind, crc32c: None });
+        assert_eq!(world.cluster.good_units(id, &facts), 0, "{len}");
+    }
+    world.received(1, whole);
+    world.blocks.0.insert(id, facts);
+    world.cluster.block_completed(&world.blocks, id);
+    assert_eq!(world.places(id), [(1, 0)]);
+    let told = world.run(9000, &[]);
+    let deletions = told.values().flatten().filter(|c| matches!(c, Command::Invalidate(_)));
+    assert_eq!(deletions.count(), 0);
+    world.received(0, whole);
+    assert_eq!(world.cluster.tally(id, &facts).corrupt, 0);
+}
+
 #[test]
 fn full_reports_need_leave_once_a_lease_was_asked_for() {
     let mut world = World::new(1, 1);

@@ -123,13 +123,14 @@ fn blocks_of_the_future_must_be_given_up_by_force() {
 #[test]
 fn nothing_is_deleted_or_copied_in_safe_mode() {
     let mut world = starting(10, config());
-    let good = world.good(block(1), 0);
-    world.received(0, BlockRef { id: block(99), ..good });
+    let unwanted = BlockRef { id: block(99), ..world.good(block(1), 0) };
+    let state = ReplicaState::Finalized;
+    world.full_report(0, &[ReportedReplica { block: unwanted, state, crc32c: None }]);
     let commands = world.run(9000, &[]);
     assert!(commands.values().all(Vec::is_empty), "{commands:?}");
     world.cluster.leave_safe_mode(false);
     let commands = world.run(3000, &[]);
-    assert_eq!(commands[&0], [Command::Invalidate(vec![BlockRef { id: block(99), ..good }])]);
+    assert_eq!(commands[&0], [Command::Invalidate(vec![unwanted])]);
 }
 
 #[test]

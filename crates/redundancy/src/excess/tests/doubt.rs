@@ -110,8 +110,9 @@ fn a_replica_whose_length_turns_out_to_be_right_is_not_deleted_as_a_bad_one() {
         world.received(1, good);
         gone.extend(all_told(&mut world, 2).into_iter().map(|(node, _)| node));
         assert_eq!(gone.into_iter().collect::<Vec<_>>(), [usize::from(told)], "one of them stays");
-        assert_eq!(world.places(id).len(), 1);
-        assert_eq!(world.cluster.stats(world.now).excess, 1);
+        // One that may be gone any moment is not chosen for that.
+        let excess = world.cluster.stats(world.now).excess;
+        assert_eq!((world.places(id).len(), excess), if told { (2, 0) } else { (1, 1) });
     }
 }
 
