@@ -144,3 +144,72 @@ fn a_replica_that_was_read_before_its_node_registered_is_not_proven() {
 fn a_group_of_which_a_power_cut_has_left_no_stripe_stays_open() {
     assert_eq!(run(30655, Options::default(), &mut Right).violation, None);
 }
+
+/// A power cut tears the only replica of a block whose length the NameNode was told, before its file is closed (42373,
+/// 43412). A finalized replica without its end is found beside one that has it, which was opened for appending (52210,
+/// 64748), or while one that has it is silent (63223, 74778).
+#[test]
+fn what_a_power_cut_has_torn_counts_for_no_more_than_it_is() {
+    for seed in [42373, 43412, 52210, 63223, 64748, 74778] {
+        assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
+    }
+    let options = Options { groups: true, ..Options::default() };
+    assert_eq!(run(8616, options, &mut Right).violation, None);
+}
+
+/// The order to delete surplus is lost, and a writer goes on with it alone (43539). An appended replica is not told of as
+/// finalized before its block is complete (59930).
+#[test]
+fn what_a_writer_has_opened_is_not_what_was_to_be_deleted() {
+    for seed in [43539, 59930] {
+        assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
+    }
+    let options = Options { groups: true, ..Options::default() };
+    // Its node was told to delete it, and it is bad by now.
+    assert_eq!(run(43, options, &mut Right).violation, None);
+}
+
+/// Another machine gets the orders for what the one before it had (43096, 66126). What is surplus before a group is formed
+/// is so no more (650, with groups).
+#[test]
+fn what_was_to_be_deleted_is_judged_anew_when_what_it_rests_on_has_changed() {
+    for seed in [43096, 66126] {
+        assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
+    }
+    let options = Options { groups: true, ..Options::default() };
+    assert_eq!(run(650, options, &mut Right).violation, None);
+}
+
+/// A late report that a unit is bad comes when its node has a good one (43496). A clone has a good one of what was bad on
+/// the machine before (6095 and 8764, with groups).
+#[test]
+fn a_good_replica_that_is_taken_for_bad_is_one_that_has_failed() {
+    assert_eq!(run(43496, Options::default(), &mut Right).violation, None);
+    let options = Options { groups: true, ..Options::default() };
+    for seed in [6095, 8764] {
+        assert_eq!(run(seed, options, &mut Right).violation, None, "seed {seed}");
+    }
+}
+
+/// The only one that has told of it since a start has lost its disk (42735), or is dead and given up (71416).
+#[test]
+fn a_block_that_nobody_can_have_any_more_is_waited_for_no_longer() {
+    for seed in [42735, 71416] {
+        assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
+    }
+}
+
+/// No file has one member any more, and its copies go where those of the others may.
+#[test]
+fn a_member_that_no_file_has_goes_where_its_group_may() {
+    assert_eq!(run(42737, Options::default(), &mut Right).violation, None);
+}
+
+/// A stream goes on under the stamp that it knows when its client has opened the file once more.
+#[test]
+fn a_stream_whose_file_was_closed_and_opened_again_gets_no_stamp() {
+    let options = Options { is_contended: true, ..Options::default() };
+    for seed in [7508, 8192] {
+        assert_eq!(run(seed, options, &mut Right).violation, None, "seed {seed}");
+    }
+}
