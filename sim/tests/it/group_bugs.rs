@@ -189,7 +189,7 @@ impl Parts for LateSuccess {
 
 #[test]
 fn a_success_that_comes_after_a_restart_is_found() {
-    must_find::<LateSuccess>(21, &["which another NameNode has begun"]);
+    must_find::<LateSuccess>(114, &["which another NameNode has begun"]);
 }
 
 /// Whoever has changed a member since the attempt began has not won.
