@@ -557,7 +557,9 @@ impl Quorum {
         let told = others.iter().map(|id| self.last.get(id).copied());
         let furthest = told.collect::<Option<Vec<Reach>>>();
         if let Some(told) = furthest.filter(|_| !self.has_lost_committed) {
-            let most = told.into_iter().fold(mine, |most, reach| most.or(Some(reach)));
+            // What was lost is of no earlier term than what is left.
+            let may_have = told.into_iter().filter(|reach| *reach > mine);
+            let most = may_have.fold(mine, |most, reach| most.or(Some(reach)));
             let (term, index) = (lost.term.min(most.term), lost.index.min(most.index));
             self.lost = (index > mine.index).then_some(Reach { term, index });
         }

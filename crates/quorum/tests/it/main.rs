@@ -27,7 +27,8 @@ fn nothing_acknowledged_is_lost_and_nothing_stale_is_read() {
     let (mut acknowledged, mut reads, mut terms, mut cut, mut replaced) = (0, 0, 0, 0, 0);
     let seeds = std::env::var("QUORUM_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     let seeds = seeds.unwrap_or(SEEDS);
-    for seed in 0..seeds {
+    // 1356: two have lost the end of their logs in a power cut, the third has a longer log of an earlier term.
+    for seed in (0..seeds).chain([1356]) {
         let mut world = run(seed, None).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         world.heal_and_agree().unwrap_or_else(|why| panic!("seed {seed}, healed: {why}"));
         acknowledged += world.acknowledged;
