@@ -11,7 +11,7 @@ mod fold;
 mod kernel;
 mod table;
 
-pub use combine::combine;
+pub use combine::{combine, without_zeros};
 
 use std::fmt;
 

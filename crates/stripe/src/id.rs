@@ -3,7 +3,7 @@
 //! Hadoop numbers contiguous blocks upwards from 2^30 + 1 and block groups upwards from the most
 //! negative number, in steps of 16: the low four bits of an internal block's id are its unit index.
 //! Cairn keeps ranges of positive ids apart, which numbers of contiguous blocks never reach: bit 61 for the parities of
-//! contiguous groups, bit 62 for plain views of block groups and bit 60 for containers, which are yet to come. A
+//! contiguous groups, bit 62 for plain views of block groups and bit 60 for containers of small blocks. A
 //! parity's low four bits are its slot in the group; with these 0 the id is the group's handle. A plain view has all
 //! other bits of its block group's id.
 //!
@@ -39,6 +39,9 @@ impl BlockId {
     /// The handle before that of the first contiguous group; the first is 16 more.
     pub const FIRST_HANDLE_BASE: BlockId = BlockId(PARITY_BIT);
 
+    /// The id before the first container; the first is one more.
+    pub const FIRST_CONTAINER_BASE: BlockId = BlockId(CONTAINER_BIT);
+
     /// Whether this names a block group or an internal block of one.
     pub fn is_striped(self) -> bool {
         self.0 < 0
@@ -67,7 +70,7 @@ impl BlockId {
         Some(group).filter(|group| self.is_plain_view() && group.unit() == UnitIndex(0))
     }
 
-    /// Whether this is from the range that is kept for containers.
+    /// Whether this names a container: a block of no file, in which small blocks of files are packed.
     pub fn is_container(self) -> bool {
         self.0 > 0 && self.0 & (CONTAINER_BIT | PARITY_BIT | VIEW_BIT) == CONTAINER_BIT
     }
@@ -100,6 +103,11 @@ impl BlockId {
     /// The id of the next contiguous block; `None` where their range ends.
     pub fn next_contiguous(self) -> Option<BlockId> {
         Some(BlockId(self.0.checked_add(1)?)).filter(|next| next.0 < CONTAINER_BIT)
+    }
+
+    /// The id of the next container; `None` where their range ends.
+    pub fn next_container(self) -> Option<BlockId> {
+        Some(BlockId(self.0.checked_add(1)?)).filter(|next| next.is_container())
     }
 
     /// The id of the next block group, or the handle of the next contiguous group; `None` where their range ends.
@@ -221,6 +229,9 @@ mod tests {
         assert_eq!(BlockId((1 << 62) - 32).next_group(), Some(BlockId((1 << 62) - 16)));
         assert_eq!(BlockId((1 << 62) - 16).next_group(), None);
         assert_eq!(BlockId(-16).next_group(), None);
+        let first = BlockId::FIRST_CONTAINER_BASE.next_container();
+        assert_eq!(first, Some(BlockId((1 << 60) + 1)));
+        assert_eq!(BlockId((1 << 61) - 1).next_container(), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Erasure coding policies, block ids, the geometry of striped files and of contiguous groups, storage types and
+//! Erasure coding policies, block ids, the geometry of striped files, of contiguous groups and of containers, storage types and
 //! policies.
 //!
 //! Facts and plans only: no I/O, no clock, no randomness. What a code computes is in `cairn-codec`;
@@ -7,6 +7,7 @@
 pub mod geometry;
 pub mod group;
 pub mod id;
+pub mod pack;
 pub mod policy;
 pub mod read;
 pub mod rebuild;

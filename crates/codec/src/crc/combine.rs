@@ -12,27 +12,64 @@ use super::table::{CRC32_POLYNOMIAL, CRC32C_POLYNOMIAL};
 ///
 /// Source: Hadoop 3.5.0 `CrcUtil#compose`.
 pub fn combine(kind: ChecksumKind, crc_a: u32, crc_b: u32, len_b: u64) -> u32 {
-    let (polynomial, powers) = match kind {
-        ChecksumKind::Null => return 0,
-        ChecksumKind::Crc32 => (CRC32_POLYNOMIAL, &CRC32_POWERS),
-        ChecksumKind::Crc32c => (CRC32C_POLYNOMIAL, &CRC32C_POWERS),
-    };
-    let mut shifted = crc_a;
-    let mut rest = len_b;
-    while rest != 0 {
-        shifted = multiply(polynomial, shifted, powers[rest.trailing_zeros() as usize]);
-        rest &= rest - 1;
+    match kind {
+        ChecksumKind::Null => 0,
+        ChecksumKind::Crc32 => shift(CRC32_POLYNOMIAL, &CRC32_POWERS, crc_a, len_b) ^ crc_b,
+        ChecksumKind::Crc32c => shift(CRC32C_POLYNOMIAL, &CRC32C_POWERS, crc_a, len_b) ^ crc_b,
     }
-    shifted ^ crc_b
+}
+
+/// The CRC of bytes, from the CRC `padded` of the same bytes followed by `zeros` zero bytes: a zero byte multiplies the
+/// register by x^8, which has an inverse. No byte is looked at, so what was not summed right before is not right after.
+///
+/// Zero for [`ChecksumKind::Null`].
+pub fn without_zeros(kind: ChecksumKind, padded: u32, zeros: u64) -> u32 {
+    // The register is the complement of the CRC.
+    match kind {
+        ChecksumKind::Null => 0,
+        ChecksumKind::Crc32 => !shift(CRC32_POLYNOMIAL, &CRC32_INVERSES, !padded, zeros),
+        ChecksumKind::Crc32c => !shift(CRC32C_POLYNOMIAL, &CRC32C_INVERSES, !padded, zeros),
+    }
+}
+
+/// `value` times the factor of so many bytes more.
+fn shift(polynomial: u32, powers: &[u32; 64], mut value: u32, mut len: u64) -> u32 {
+    while len != 0 {
+        value = multiply(polynomial, value, powers[len.trailing_zeros() as usize]);
+        len &= len - 1;
+    }
+    value
 }
 
 /// `POWERS[n]` is x^(8 * 2^n): the factor of 2^n more bytes.
-static CRC32_POWERS: [u32; 64] = powers(CRC32_POLYNOMIAL);
-static CRC32C_POWERS: [u32; 64] = powers(CRC32C_POLYNOMIAL);
+static CRC32_POWERS: [u32; 64] = powers(CRC32_POLYNOMIAL, X8);
+static CRC32C_POWERS: [u32; 64] = powers(CRC32C_POLYNOMIAL, X8);
+/// `INVERSES[n]` is x^(-8 * 2^n): the factor of 2^n bytes less.
+static CRC32_INVERSES: [u32; 64] = powers(CRC32_POLYNOMIAL, inverse_of_x8(CRC32_POLYNOMIAL));
+static CRC32C_INVERSES: [u32; 64] = powers(CRC32C_POLYNOMIAL, inverse_of_x8(CRC32C_POLYNOMIAL));
 
-const fn powers(polynomial: u32) -> [u32; 64] {
-    // x^8: the highest bit is x^0.
-    let mut powers = [1 << 23; 64];
+/// x^8: the highest bit is x^0.
+const X8: u32 = 1 << 23;
+
+/// x^-8. A polynomial has the term x^0, so what is to be divided by x and has it, has it no more with the polynomial
+/// added.
+const fn inverse_of_x8(polynomial: u32) -> u32 {
+    let mut inverse: u32 = 1 << 31;
+    let mut n = 0;
+    while n < 8 {
+        inverse = match inverse >> 31 {
+            0 => inverse << 1,
+            // The term x^32 of the polynomial, which is not in its number, becomes x^31.
+            _ => ((inverse ^ polynomial) << 1) | 1,
+        };
+        n += 1;
+    }
+    inverse
+}
+
+/// `first` to the power of 2^n, by n.
+const fn powers(polynomial: u32, first: u32) -> [u32; 64] {
+    let mut powers = [first; 64];
     let mut n = 1;
     while n < 64 {
         powers[n] = multiply(polynomial, powers[n - 1], powers[n - 1]);

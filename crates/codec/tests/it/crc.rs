@@ -1,7 +1,9 @@
 //! CRCs of whole ranges, of chunks, and of joined ranges.
 
 use crate::input::input;
-use cairn_codec::crc::{ChecksumKind, ChunkMismatch, chunk_crcs, combine, verify_chunks};
+use cairn_codec::crc::{
+    ChecksumKind, ChunkMismatch, chunk_crcs, combine, verify_chunks, without_zeros,
+};
 use proptest::prelude::*;
 
 const KINDS: [ChecksumKind; 2] = [ChecksumKind::Crc32, ChecksumKind::Crc32c];
@@ -79,6 +81,7 @@ fn nothing_is_checked_without_checksums() {
     chunk_crcs(kind, 512, &[1; 5000], &mut []);
     assert_eq!(verify_chunks(kind, 512, &[1; 5000], &[]), Ok(()));
     assert_eq!((kind.update(5, b"x"), combine(kind, 1, 2, 3)), (0, 0));
+    assert_eq!(without_zeros(kind, 5, 3), 0);
 }
 
 #[test]
@@ -95,6 +98,23 @@ fn too_little_room_is_a_bug_of_the_caller() {
     chunk_crcs(ChecksumKind::Crc32c, 512, &[0; 513], &mut [0; 4]);
 }
 
+#[test]
+fn zeros_are_taken_off_a_chunk_of_any_length() {
+    let data: Vec<u8> = (1..=512u32).map(|n| (n * 37) as u8).collect();
+    for (kind, len) in KINDS.into_iter().flat_map(|kind| (0..=512).map(move |len| (kind, len))) {
+        let mut chunk = data[..len].to_vec();
+        chunk.resize(512, 0);
+        let short = without_zeros(kind, kind.update(0, &chunk), 512 - len as u64);
+        assert_eq!(short, kind.update(0, &data[..len]), "{kind} of {len} bytes");
+        // What flipped before the zeros were taken off is not hidden.
+        if len > 0 {
+            chunk[len / 2] ^= 4;
+            let flipped = without_zeros(kind, kind.update(0, &chunk), 512 - len as u64);
+            assert_ne!(flipped, short, "{kind} of {len} bytes");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn a_range_may_be_cut_anywhere(data in proptest::collection::vec(any::<u8>(), 0..5000), cut: prop::sample::Index) {
@@ -105,6 +125,17 @@ proptest! {
             prop_assert_eq!(kind.update(kind.update(0, a), b), whole);
             let (crc_a, crc_b) = (kind.update(0, a), kind.update(0, b));
             prop_assert_eq!(combine(kind, crc_a, crc_b, b.len() as u64), whole);
+        }
+    }
+
+    #[test]
+    fn zeros_behind_a_range_are_taken_off_its_crc(
+        data in proptest::collection::vec(any::<u8>(), 0..2000),
+        zeros in 0..70_000usize,
+    ) {
+        for kind in KINDS {
+            let padded = kind.update(kind.update(0, &data), &vec![0; zeros]);
+            prop_assert_eq!(without_zeros(kind, padded, zeros as u64), kind.update(0, &data));
         }
     }
 
