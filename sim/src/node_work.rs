@@ -170,6 +170,8 @@ impl World<'_> {
                     |order: BlockRecovery| Task::Ask(Box::new(self.recovery(order)), Vec::new());
                 recoveries.into_iter().map(task).collect()
             }
+            // Nothing is packed in the simulation.
+            Command::Pack(_) => Vec::new(),
             Command::Encode(orders) => {
                 let task = |order: EncodeOrder| {
                     let group = self.name_node.group_of(order.group.id)?;

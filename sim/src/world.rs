@@ -391,6 +391,7 @@ impl<'a> World<'a> {
                 News::NotRenewed { .. } => "groups not begun anew",
                 News::Dissolving(_) => "groups dissolved",
                 News::NotDissolved(..) => "groups not dissolved",
+                News::OfContainer(_) => "containers looked after",
             });
         }
     }

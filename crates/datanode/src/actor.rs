@@ -16,7 +16,9 @@ pub(crate) use orders::watch as watch_orders;
 
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
-use crate::ops::reconstruct::{start_encodes, start_proves, start_rebuilds, start_scrubs};
+use crate::ops::reconstruct::{
+    start_encodes, start_packs, start_proves, start_rebuilds, start_scrubs,
+};
 use crate::volume::Usage;
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
@@ -148,6 +150,7 @@ async fn take_turn(
         }
         start_scrubs(node, answer.scrubs);
         start_encodes(node, answer.encodes);
+        start_packs(node, answer.packs);
         start_rebuilds(node, answer.group_rebuilds);
         start_proves(node, answer.proves);
         if !answer.retired.is_empty() {
@@ -177,6 +180,7 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
     let failed_work = node.failed_work.take();
     let scrubbed = node.scrubs.results.take();
     let encoded = node.encoded.take();
+    let packed = node.packed.take();
     let registration = node.dataset.given().registration;
     let proved = node.proved.take().into_iter().filter(|(of, _)| *of == registration);
     let proved = proved.map(|(_, proved)| proved).collect();
@@ -197,6 +201,7 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
         scrubbed,
         takes_groups: Some(true),
         encoded,
+        packed,
         proved,
         slow_peers: slow_peers.unwrap_or_default(),
         slow_disks: slow_disks.unwrap_or_default(),
@@ -214,6 +219,7 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
             node.failed_work.put_back(request.failed_work);
             node.scrubs.results.put_back(request.scrubbed);
             node.encoded.put_back(request.encoded);
+            node.packed.put_back(request.packed);
             let proved = request.proved.into_iter().map(|proved| (registration, proved));
             node.proved.put_back(proved.collect());
         }

@@ -44,8 +44,8 @@ use cairn_net::transfer_stream::{PacketMemory, SendFile, TransferOptions, Transf
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::datanode::{
-    DatanodeRegistrationProto, EncodedGroupProto, FailedWorkProto, ProvedReplicaProto,
-    SlowDiskReportProto,
+    DatanodeRegistrationProto, EncodedGroupProto, FailedWorkProto, PackedContainerProto,
+    ProvedReplicaProto, SlowDiskReportProto,
 };
 use cairn_wire::proto::hdfs::{
     CachingStrategyProto, DatanodeIDProto, DatanodeInfoProto, LocatedBlockProto,
@@ -76,6 +76,8 @@ pub(crate) const SOURCE_BUFFER: usize = 256 << 10;
 const MAX_FAILURES: usize = 4096;
 /// Encoded groups that may wait to be told.
 const MAX_ENCODED: usize = 1024;
+/// Containers that may wait to be told.
+const MAX_PACKED: usize = 64;
 /// Proven replicas that the NameNode is to hear of.
 const MAX_PROVED: usize = 1024;
 /// Characters of the reason why work has failed.
@@ -118,6 +120,8 @@ pub(crate) struct Node {
     pub(crate) scrubs: Scrubs,
     /// Groups that were encoded, to tell the NameNode of.
     pub(crate) encoded: Untold<EncodedGroupProto>,
+    /// Containers that were written, likewise.
+    pub(crate) packed: Untold<PackedContainerProto>,
     /// Blocks that clients are not served any more.
     pub(crate) retired: Retired,
     /// Replicas that were proven, likewise, each with the registration whose order that was.
@@ -233,6 +237,7 @@ impl Node {
             copies: Copies::default(),
             scrubs: Scrubs::default(),
             encoded: Untold::new(MAX_ENCODED),
+            packed: Untold::new(MAX_PACKED),
             proved: Untold::new(MAX_PROVED),
             retired: Retired::default(),
             virtuals: Virtuals::default(),

@@ -18,6 +18,7 @@ pub mod choose;
 pub mod convert;
 pub mod counts;
 pub mod elsewhere;
+pub mod pack;
 pub mod renew;
 pub mod rounds;
 

@@ -103,7 +103,11 @@ fn apply_one(
             };
             follow_up.late_crcs.extend(cluster.block_synchronized(lookup, id, &done));
         }
+        Effect::PackBegun { id, gs } => cluster.pack_begun((id, gs), targets, now),
         Effect::Committed { id } | Effect::Completed { id } => {
+            if id.is_container() {
+                cluster.pack_ended(id);
+            }
             // It may have been opened again by an entry behind this one.
             let Some(facts) = lookup.block(id).filter(BlockFacts::is_final) else { return };
             follow_up.late_crcs.extend(cluster.block_completed(lookup, id));

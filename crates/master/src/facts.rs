@@ -49,7 +49,8 @@ pub fn facts_as(block: &Block, layout: Layout) -> BlockFacts {
         Written::Complete => BlockState::Complete,
     };
     let group = block.group.map(|of| (of.handle, UnitIndex(of.slot)));
-    BlockFacts { gs: block.gs, len: block.len, layout, state, group }
+    let packed = block.packed.map(|at| at.container);
+    BlockFacts { gs: block.gs, len: block.len, layout, state, group, packed }
 }
 
 /// A contiguous group of the namespace in the cluster's terms.

@@ -5,6 +5,8 @@
 //! DataNode may have taken its place.
 
 use crate::contiguous::EncodedGroup;
+use crate::contiguous::pack::PackedContainer;
+use crate::contiguous::rounds::Said;
 use cairn_redundancy::groups::prove::Proved;
 use cairn_redundancy::{
     AdminIntent, BlockLookup, BlockRef, Changes, Cluster, FailedWork, FullReport, Heartbeat,
@@ -39,6 +41,8 @@ pub struct Told {
     pub scrubbed: Vec<Scrubbed>,
     /// Contiguous groups that it was to encode.
     pub encoded: Vec<EncodedGroup>,
+    /// Containers that it was to write.
+    pub packed: Vec<PackedContainer>,
     /// Replicas that it was to read as its disks have them.
     pub proved: Vec<Proved>,
     /// DataNodes that are slow to this one, by their names.
@@ -56,8 +60,8 @@ pub struct Heard {
     pub from: Option<NodeHandle>,
     /// What is to be submitted.
     pub changes: Changes,
-    /// What it has encoded, or could not, to be judged.
-    pub encoded: Vec<EncodedGroup>,
+    /// What it has encoded or packed, or could not, to be judged.
+    pub said: Vec<Said>,
     /// Failures by which work was queued again.
     pub queued_again: Vec<Failure>,
     /// DataNodes that this one is the first in a while to call slow.
@@ -136,7 +140,8 @@ pub fn heartbeat(
     if known.is_some_and(|known| known.disallowed && known.is_of(claim)) {
         return Err(Unheard::Disallowed);
     }
-    let Told { heartbeat, failed_work, scrubbed, encoded, proved, slow_peers, slow_disks } = told;
+    let Told { heartbeat, failed_work, scrubbed, encoded, packed, proved, slow_peers, slow_disks } =
+        told;
     let mut heard = Heard { from: cluster.registered(claim).ok(), ..Heard::default() };
     if let Some(reporter) = heard.from {
         for failure in failed_work {
@@ -144,7 +149,8 @@ pub fn heartbeat(
                 heard.queued_again.push(failure);
             }
         }
-        heard.encoded = encoded;
+        heard.said = encoded.into_iter().map(Said::Encoded).collect();
+        heard.said.extend(packed.into_iter().map(Said::Packed));
         for result in &scrubbed {
             heard.changes.append(cluster.scrubbed(lookup, reporter, result));
         }

@@ -85,6 +85,7 @@ mod tests {
                 state: BlockState::Complete,
                 unit_crcs: Vec::new(),
                 group: None,
+                packed: None,
             };
             move |txn: &mut dyn StoreTxn| block::put(txn, &block).unwrap()
         };

@@ -330,6 +330,12 @@ pub struct NameNodeConfig {
     pub group_short_quiet: Duration,
     /// Fewest bytes of a block that may be put into a contiguous group. Key `cairn.ec.contiguous.min-length`.
     pub group_len_min: u64,
+    /// Whether shorter blocks are packed into containers. Key `cairn.ec.packing.enabled`.
+    pub packs: bool,
+    /// Bytes of the packed blocks of one container, about. Key `cairn.ec.packing.container-size`.
+    pub container_len: u64,
+    /// How long blocks wait for others until they are packed in smaller containers. Key `cairn.ec.packing.patience`.
+    pub pack_patience: Duration,
     /// The part of the bytes of three copies that a contiguous group may take at most. Key `cairn.ec.contiguous.pays`.
     pub group_pays: f64,
     /// The part of the bytes of a contiguous group's members that may be of no file any more. Key
@@ -553,6 +559,9 @@ impl Default for NameNodeConfig {
             group_quiet: Duration::from_secs(600),
             group_short_quiet: Duration::from_secs(3600),
             group_len_min: MIB,
+            packs: false,
+            container_len: 64 * MIB,
+            pack_patience: Duration::from_secs(24 * 3600),
             group_pays: 0.6,
             group_dead_share: 0.25,
             keep_converted: Duration::from_secs(24 * 3600),

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use cairn_master::OpError;
 use cairn_master::contiguous::counts;
+use cairn_master::contiguous::pack::PackNews;
+use cairn_master::contiguous::pack::batch::PackRules;
 use cairn_master::contiguous::rounds::{News, Round, Rounds};
 use cairn_namespace::query;
 use cairn_net::disk_work::step_aside;
@@ -50,6 +52,10 @@ impl NameNode {
             may_form: self.ns.rollback_point().is_none(),
             pays: self.config.group_pays,
             dead_share_max: self.config.group_dead_share,
+            pack: self.config.packs.then_some(PackRules {
+                container_len: self.config.container_len,
+                patience_ms: self.config.pack_patience.as_millis() as u64,
+            }),
         };
         let mut unjudged = self.encoded.take();
         let mut news = Vec::new();
@@ -106,7 +112,28 @@ impl NameNode {
                 info!(%group, "a contiguous group with dead members is dissolved");
                 one_more(&work.renewed);
             }
+            News::OfContainer(news) => tell_of_container(news),
             News::NotDissolved(group, why) => info!(why, %group, "a contiguous group stays"),
+        }
+    }
+}
+
+fn tell_of_container(news: PackNews) {
+    match news {
+        PackNews::Begun(container) => {
+            info!(%container, "a container of small blocks is to be written")
+        }
+        PackNews::NotBegun(why) => info!(why, "no container of small blocks is begun"),
+        PackNews::Sealed(container) => {
+            info!(%container, "a container was read back as it should be")
+        }
+        PackNews::Packed(container) => info!(%container, "small blocks are packed"),
+        PackNews::Abandoned(container, why) => {
+            info!(%container, why, "a container of small blocks is given up");
+        }
+        PackNews::Ended(container) => info!(%container, "nobody needs a container any more"),
+        PackNews::Unpacked(count) => {
+            warn!(count, "blocks are plain again, whose containers cannot be had");
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use cairn_master::Lookup;
+use cairn_master::contiguous::pack::PackedContainer;
 use cairn_master::reports::{self, Begun, Heard, Told, Unheard};
 use cairn_net::disk_work::step_aside;
 use cairn_redundancy::{
@@ -119,7 +120,7 @@ impl NameNode {
         }
         warn_of(&heard.changes);
         if let Some(from) = heard.from {
-            self.encoded.add(from, heard.encoded, now);
+            self.encoded.add(from, heard.said, now);
         }
         self.follow_up_later(heard.changes.into());
         Ok(encoded)
@@ -279,10 +280,15 @@ impl NameNode {
 fn bytes_of(told: &Told) -> usize {
     /// An element of any of its lists, with its texts.
     const ELEMENT: usize = 200;
-    let Told { heartbeat, failed_work, scrubbed, slow_peers, slow_disks, encoded, proved } = told;
+    let Told { heartbeat, failed_work, scrubbed, slow_peers, slow_disks, encoded, packed, proved } =
+        told;
+    let crcs = |of: &PackedContainer| of.outcome.as_ref().map_or(0, |made| made.crcs.len());
+    let of_packed: usize = packed.iter().map(crcs).sum();
     let of_peers = failed_work.len() + scrubbed.len() + slow_peers.len() + slow_disks.len();
-    let of_peers = of_peers + encoded.len() + proved.len();
-    size_of::<Told>() + ELEMENT * (heartbeat.storages.len() + of_peers)
+    let of_peers = of_peers + encoded.len() + packed.len() + proved.len();
+    size_of::<Told>()
+        + of_packed * size_of::<u32>()
+        + ELEMENT * (heartbeat.storages.len() + of_peers)
 }
 
 /// Refuses a DataNode that is not on the list of those that may serve.

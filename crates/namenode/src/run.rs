@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::store::StoreRead;
-use cairn_namespace::{InodeId, lease, query};
+use cairn_namespace::{BlockState, InodeId, block, lease, query};
 use cairn_net::Boxed;
 use cairn_net::access::Access;
 use cairn_net::descriptors;
@@ -553,7 +553,21 @@ fn complete_blocks(store: &dyn StoreRead) -> cairn_namespace::Result<u64> {
             _ => break,
         }
     }
-    Ok(query::totals(store)?.blocks.saturating_sub(open))
+    let mut after = None;
+    loop {
+        let containers = query::containers_after(store, after, PAGE)?;
+        for container in &containers {
+            let block = block::get(store, container.id)?;
+            open += u64::from(block.is_some_and(|block| block.state != BlockState::Complete));
+        }
+        match containers.last() {
+            Some(last) if containers.len() == PAGE => after = Some(last.id),
+            _ => break,
+        }
+    }
+    // What is packed is there with its container, for which it is waited.
+    let totals = query::totals(store)?;
+    Ok(totals.blocks.saturating_sub(totals.packed).saturating_sub(open))
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ use record::VERSION;
 pub use crate::store::state::{block_at as at, find_block as get, position};
 pub(crate) use record::index_of;
 pub use record::{
-    Block, BlockRef, BlockState, Membership, Position, decode, file_in, key, position_from,
-    position_key,
+    Block, BlockRef, BlockState, Membership, PackedIn, Position, decode, file_in, key,
+    position_from, position_key,
 };
 
 /// Writes a block.

@@ -1,6 +1,7 @@
 //! Whether what is in a store hangs together: each record that another one speaks of is there and says the same.
 
-use crate::block::{self, Block, index_of, position_from, position_key};
+use crate::block::{self, Block, PackedIn, index_of, position_from, position_key};
+use crate::container;
 use crate::counter::{self, Counter};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId, child_id, child_key};
@@ -155,9 +156,23 @@ fn check_position(store: &dyn StoreRead, key: &[u8], value: &[u8]) -> Result<Wro
 
 /// A block is at its place, or its file has others now and snapshots have it.
 fn check_block(store: &dyn StoreRead, key: &[u8], value: &[u8]) -> Result<Wrong> {
-    let Block { id, file, index, .. } = block::decode(value)?;
+    let Block { id, file, index, packed, .. } = block::decode(value)?;
     if key != block::key(id) {
         return Ok(Err(format!("block {id} is at the key {}", name_of(key))));
+    }
+    if let Some(PackedIn { container, slot, .. }) = packed {
+        let row = container::slots(store, container, slot, 1)?;
+        if !row.first().is_some_and(|(at, member)| *at == slot && member.id == id) {
+            return Ok(Err(format!(
+                "block {id} is packed in slot {slot} of {container}, which is not its own"
+            )));
+        }
+    }
+    if file == InodeId::CONTAINERS {
+        return Ok(match container::get(store, id)? {
+            Some(_) => Ok(()),
+            None => Err(format!("there is no record of container {id}")),
+        });
     }
     let is_there = file == InodeId::NONE
         || store.get(Table::FileBlock, &position_key(file, index))?.is_some()

@@ -235,4 +235,10 @@ commands! {
     110 SetSafeMode: ops::orders::SetSafeMode,
     111 SetBalancerBandwidth: ops::orders::SetBalancerBandwidth,
     112 OrderNodes: ops::orders::OrderNodes,
+    120 BeginPack: ops::pack::BeginPack,
+    121 SealPack: ops::pack::SealPack,
+    122 Pack: ops::pack::Pack,
+    123 AbandonPack: ops::pack::AbandonPack,
+    124 EndPack: ops::pack::EndPack,
+    125 Unpack: ops::pack::Unpack,
 }

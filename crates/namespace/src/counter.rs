@@ -18,6 +18,10 @@ pub(crate) enum Counter {
     GroupId,
     /// The last handle of a contiguous group.
     Handle,
+    /// The last id of a container.
+    ContainerId,
+    /// Packed blocks there are.
+    Packed,
     /// The last generation stamp.
     GenerationStamp,
     /// Inodes there are.
@@ -45,6 +49,8 @@ impl Counter {
             Counter::BlockId => b"block-id",
             Counter::GroupId => b"group-id",
             Counter::Handle => b"handle",
+            Counter::ContainerId => b"container-id",
+            Counter::Packed => b"packed",
             Counter::GenerationStamp => b"generation-stamp",
             Counter::Inodes => b"inodes",
             Counter::Blocks => b"blocks",
@@ -63,9 +69,11 @@ impl Counter {
             Counter::BlockId => BlockId::LAST_RESERVED.0 as u64,
             Counter::GroupId => BlockId::FIRST_GROUP_BASE.0 as u64,
             Counter::Handle => BlockId::FIRST_HANDLE_BASE.0 as u64,
+            Counter::ContainerId => BlockId::FIRST_CONTAINER_BASE.0 as u64,
             Counter::GenerationStamp => GenerationStamp::LAST_RESERVED.0,
             Counter::Inodes
             | Counter::Blocks
+            | Counter::Packed
             | Counter::Snapshots
             | Counter::SnapshotId
             | Counter::CacheDirective
@@ -112,6 +120,7 @@ pub(crate) fn skip_numbers(store: &mut dyn StoreTxn) -> Result<()> {
         (Counter::BlockId, SKIPPED),
         (Counter::GroupId, SKIPPED * per_group),
         (Counter::Handle, SKIPPED * per_group),
+        (Counter::ContainerId, SKIPPED),
         (Counter::GenerationStamp, SKIPPED),
     ] {
         let value = get(store, counter)?.wrapping_add(skipped);
@@ -156,6 +165,11 @@ pub(crate) fn next_block_id(store: &mut dyn StoreTxn, striped: bool) -> Result<B
 /// A new handle of a contiguous group: no parity ever has an id that another one had.
 pub(crate) fn next_handle(store: &mut dyn StoreTxn) -> Result<BlockId> {
     next_id(store, Counter::Handle, BlockId::next_group)
+}
+
+/// A new id of a container: none ever has the id that another one had.
+pub(crate) fn next_container(store: &mut dyn StoreTxn) -> Result<BlockId> {
+    next_id(store, Counter::ContainerId, BlockId::next_container)
 }
 
 fn next_id(

@@ -4,6 +4,7 @@
 //! that no operation can forget one, and what is told in the end is what the store says.
 
 use crate::block::{self, Block, BlockState};
+use crate::container::{self, Container};
 use crate::error::Result;
 use crate::group::{self, Group, GroupState};
 use crate::inode::InodeId;
@@ -95,6 +96,13 @@ pub enum Effect {
         /// The block.
         id: BlockId,
     },
+    /// A container is to be written.
+    PackBegun {
+        /// The container.
+        id: BlockId,
+        /// Its stamp.
+        gs: GenerationStamp,
+    },
     /// The parities of a contiguous group are to be made.
     GroupBegun {
         /// The group.
@@ -135,6 +143,7 @@ impl Effect {
             | Effect::Completed { id }
             | Effect::CopiesChanged { id }
             | Effect::Removed { id, .. }
+            | Effect::PackBegun { id, .. }
             | Effect::MemberRetired { id } => id,
             Effect::GroupBegun { handle, .. }
             | Effect::GroupFormed { handle }
@@ -161,6 +170,14 @@ pub(crate) fn of(
         let was = group_record(before, &key)?;
         let is = group_record(after, &key)?;
         compare_groups(was.as_ref(), is.as_ref(), &mut effects);
+    }
+    for key in after.changed(Table::Container) {
+        let mut was = false;
+        before.peek(Table::Container, &key, &mut |_| was = true)?;
+        if let Some(record) = after.get(Table::Container, &key)?.filter(|_| !was) {
+            let Container { id, gs, .. } = container::decode(&record)?;
+            effects.push(Effect::PackBegun { id, gs });
+        }
     }
     for file in other_copies {
         for id in kept::all_blocks(after, *file)? {
@@ -242,7 +259,7 @@ fn compare(was: Option<&Block>, is: Option<&Block>, effects: &mut Vec<Effect>) {
     }
     if is.is_tombstone() && !was.is_tombstone() {
         effects.push(Effect::MemberRetired { id });
-    } else if was.file != is.file || was.group != is.group {
+    } else if was.file != is.file || was.group != is.group || was.packed != is.packed {
         effects.push(Effect::CopiesChanged { id });
     }
 }

@@ -59,7 +59,7 @@ pub fn attempt_of(store: &dyn StoreRead, member: BlockId) -> Result<Option<Block
     Ok(found.transpose()?)
 }
 
-/// The handles of all open attempts, ascending.
+/// The handles of all open attempts to make groups, ascending.
 pub fn open_attempts(store: &dyn StoreRead) -> Result<Vec<BlockId>> {
     let mut found = Vec::new();
     store.scan(Table::Encoding, &[], &[], &mut |_, value| {

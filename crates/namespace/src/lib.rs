@@ -21,6 +21,7 @@ mod caller;
 pub mod check;
 pub mod clock;
 pub mod command;
+pub mod container;
 mod counter;
 pub mod effects;
 pub mod encoding;
@@ -53,7 +54,7 @@ pub mod waiting;
 mod xattr;
 
 pub use apply::{Applied, Done, apply, evaluate};
-pub use block::{Block, BlockRef, BlockState, Membership};
+pub use block::{Block, BlockRef, BlockState, Membership, PackedIn};
 pub use caller::Caller;
 pub use clock::{Clock, Times};
 pub use command::{CallId, Command, Entry};

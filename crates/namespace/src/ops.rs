@@ -24,6 +24,7 @@ pub mod group;
 pub mod lease;
 pub mod mkdirs;
 pub mod orders;
+pub mod pack;
 pub mod pipeline;
 pub mod rename;
 pub mod satisfy_storage_policy;

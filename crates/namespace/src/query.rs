@@ -20,6 +20,7 @@ use crate::{counter, lease, policy_admin, snapshot};
 use cairn_stripe::{GenerationStamp, Policy};
 use std::sync::Arc;
 
+pub use crate::container::{containers_after, get as container, slots as pack_slots};
 pub use crate::encryption::{
     key_of_zone, reencrypted_zones, zone_of_new_file, zone_of_path, zones,
 };
@@ -37,7 +38,9 @@ pub use crate::orders::get as orders;
 pub use crate::policy_admin::PolicyInfo;
 pub use crate::snapshot::held::Held;
 pub use crate::status::{FileStatus, Listing};
-pub use crate::waiting::{Waiting, due as waiting, due_of as waiting_since};
+pub use crate::waiting::{
+    Waiting, due as waiting, due_of as waiting_since, due_small as waiting_to_be_packed,
+};
 pub use blocks::{
     BlockInfo, FileBlocks, blocks_after, blocks_of_file, copy_of, file_blocks, file_blocks_at,
     file_of_block, get_block, get_blocks, get_blocks_by_id, has_snapshots, incomplete_blocks,
@@ -222,6 +225,8 @@ pub struct Totals {
     pub inodes: u64,
     /// Blocks and block groups, those too that only contiguous groups need.
     pub blocks: u64,
+    /// Those of them that are packed in others.
+    pub packed: u64,
     /// The last generation stamp that was given out.
     pub generation_stamp: u64,
 }
@@ -232,6 +237,7 @@ pub fn totals(store: &dyn StoreRead) -> Result<Totals> {
     Ok(Totals {
         inodes: counter::get(store, Counter::Inodes)?,
         blocks: counter::get(store, Counter::Blocks)?,
+        packed: counter::get(store, Counter::Packed)?,
         generation_stamp: counter::get(store, Counter::GenerationStamp)?,
     })
 }

@@ -114,7 +114,7 @@ pub(crate) fn of_bytes(
     Ok(Usage { names: 0, space, types })
 }
 
-/// As [`of_bytes`], of a block that may be in a contiguous group: its bytes and its share of the parities, as if all
+/// As [`of_bytes`], of a block that may be in a contiguous group, or packed in a member of one: its bytes and its share of the parities, as if all
 /// members were as long. What pads the others and what is dead counts nowhere.
 pub(crate) fn of_block(
     store: &dyn StoreRead,
@@ -126,7 +126,7 @@ pub(crate) fn of_block(
     let FileRedundancy::Contiguous { policy: id, .. } = redundancy else {
         return of_bytes(store, redundancy, policy, len);
     };
-    if block.group.is_none() {
+    if !block.is_coded() {
         return of_bytes(store, redundancy, policy, len);
     }
     let schema = store.policy(id)?.schema;

@@ -1,7 +1,7 @@
 //! Blocks of contiguous files that wait for a group.
 //!
 //! Table `waiting`: due time (8 bytes, elapsed ms) and id (as a block's) -> nothing. Table `waiting-due`: id ->
-//! due time. Both are kept as files are closed, go on and go, so that a start scans nothing and a rename touches
+//! due time. Times of blocks that are to be packed have the highest bit, and so come behind all others. Both are kept as files are closed, go on and go, so that a start scans nothing and a rename touches
 //! nothing. That a block is due says no more than that it was quiet for long enough: whoever chooses members looks at
 //! the block itself.
 
@@ -18,6 +18,9 @@ const VERSION: u8 = 1;
 
 /// The longest time that a short block waits, in ms: a week.
 const SHORT_QUIET_MAX_MS: u64 = 7 * 24 * 3_600_000;
+
+/// In the time of a block that is to be packed with others into a container.
+const SMALL: u64 = 1 << 63;
 
 /// A block and the time from which on it may be grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,14 +56,39 @@ pub fn due(
     after: Option<Waiting>,
     limit: usize,
 ) -> Result<Vec<Waiting>> {
-    let mut from = after.map_or(Vec::new(), |after| after.key());
-    if after.is_some() {
-        from.push(0);
-    }
+    let from = after.map_or(Vec::new(), |after| [&after.key()[..], &[0]].concat());
+    let until_ms = elapsed_ms.min(SMALL - 2);
+    let found = between(store, &from, until_ms, limit)?;
+    Ok(found)
+}
+
+/// The same of blocks that are to be packed.
+pub fn due_small(
+    store: &dyn StoreRead,
+    elapsed_ms: u64,
+    after: Option<Waiting>,
+    limit: usize,
+) -> Result<Vec<Waiting>> {
+    let marked = |after: Waiting| Waiting { due_ms: after.due_ms | SMALL, ..after };
+    let from = match after {
+        Some(after) => [&marked(after).key()[..], &[0]].concat(),
+        None => SMALL.to_be_bytes().to_vec(),
+    };
+    let mut found = between(store, &from, elapsed_ms.min(SMALL - 2) | SMALL, limit)?;
+    found.iter_mut().for_each(|waiting| waiting.due_ms &= !SMALL);
+    Ok(found)
+}
+
+fn between(
+    store: &dyn StoreRead,
+    from: &[u8],
+    until_ms: u64,
+    limit: usize,
+) -> Result<Vec<Waiting>> {
     let mut found = Vec::new();
     if limit > 0 {
-        let end = elapsed_ms.saturating_add(1).to_be_bytes();
-        store.scan(Table::Waiting, &from, &end, &mut |key, _| {
+        let end = until_ms.saturating_add(1).to_be_bytes();
+        store.scan(Table::Waiting, from, &end, &mut |key, _| {
             found.push(Waiting::from_key(key));
             if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
@@ -68,8 +96,12 @@ pub fn due(
     found.into_iter().collect()
 }
 
-/// The time from which on a block may be grouped, if it waits.
+/// The time from which on a block may be grouped or packed, if it waits.
 pub fn due_of(store: &dyn StoreRead, id: BlockId) -> Result<Option<u64>> {
+    Ok(recorded(store, id)?.map(|due_ms| due_ms & !SMALL))
+}
+
+fn recorded(store: &dyn StoreRead, id: BlockId) -> Result<Option<u64>> {
     let mut found = None;
     store.peek(Table::WaitingDue, &block::key(id), &mut |value| {
         found = Some(from_record(VERSION, value));
@@ -86,7 +118,7 @@ fn put(store: &mut dyn StoreTxn, id: BlockId, due_ms: u64) -> Result<()> {
 
 /// A block does not wait any more, if it did.
 pub(crate) fn forget(store: &mut dyn StoreTxn, id: BlockId) -> Result<()> {
-    if let Some(due_ms) = due_of(store, id)? {
+    if let Some(due_ms) = recorded(store, id)? {
         store.remove(Table::Waiting, &Waiting { due_ms, id }.key())?;
         store.remove(Table::WaitingDue, &block::key(id))?;
     }
@@ -111,11 +143,24 @@ fn begin(
     block: &Block,
     due_ms: u64,
 ) -> Result<()> {
-    let is_wanted = file.redundancy.is_contiguous()
-        && block.group.is_none()
-        && block.state == BlockState::Complete
-        && block.len >= settings.group_len_min.max(1);
-    if is_wanted { put(store, block.id, due_ms) } else { Ok(()) }
+    let is_wanted =
+        file.redundancy.is_contiguous() && !block.is_coded() && block.state == BlockState::Complete;
+    match is_wanted {
+        true if block.len >= settings.group_len_min.max(1) => put(store, block.id, due_ms),
+        true if settings.packs && block.len > 0 => {
+            put(store, block.id, due_ms.min(SMALL - 1) | SMALL)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A container may be in a group from now on.
+pub(crate) fn begin_container(
+    store: &mut dyn StoreTxn,
+    container: BlockId,
+    elapsed_ms: u64,
+) -> Result<()> {
+    put(store, container, elapsed_ms)
 }
 
 /// A block of a file that nobody writes at that place waits from now on.

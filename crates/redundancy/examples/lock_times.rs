@@ -39,7 +39,7 @@ impl Blocks {
         };
         let state = BlockState::Complete;
         let (gs, len) = (GenerationStamp(1001), data_units << 20);
-        BlockFacts { gs, len, layout: self.layout, state, group: None }
+        BlockFacts { gs, len, layout: self.layout, state, group: None, packed: None }
     }
 
     fn id(&self, number: i64) -> BlockId {

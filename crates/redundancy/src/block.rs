@@ -104,6 +104,8 @@ pub struct BlockFacts {
     pub state: BlockState,
     /// The contiguous group that it is a member of, by its handle, and its slot there.
     pub group: Option<(BlockId, UnitIndex)>,
+    /// The container that has its bytes, so that it needs no replica.
+    pub packed: Option<BlockId>,
 }
 
 impl BlockFacts {
@@ -226,6 +228,7 @@ impl GroupFacts {
             layout: Layout::Parity { k: self.k, m: self.m, filled },
             state: if self.attempt { BlockState::UnderConstruction } else { BlockState::Complete },
             group: None,
+            packed: None,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::handle::{NodeHandle, StorageHandle};
 use crate::leaving::lists::Leaving;
 use crate::low_redundancy::LowRedundancy;
 use crate::nodes::Nodes;
+use crate::packed::known::Packed;
 use crate::places::Places;
 use crate::places::construction::Construction;
 use crate::places::construction::Expected;
@@ -49,6 +50,7 @@ pub struct Cluster {
     pub(crate) leaving: Leaving,
     pub(crate) scrubs: Scrubs,
     pub(crate) groups: Groups,
+    pub(crate) packed: Packed,
     pub(crate) caching: Caching,
     pub(crate) slow: SlowReports,
     /// Lost storages whose blocks are not all forgotten yet.
@@ -92,6 +94,7 @@ impl Cluster {
             leaving: Leaving::default(),
             scrubs: Scrubs::default(),
             groups: Groups::default(),
+            packed: Packed::default(),
             caching: Caching::default(),
             slow: SlowReports::default(),
             lost: BTreeSet::new(),
@@ -179,6 +182,7 @@ impl Cluster {
         let admin = self.follow_leaving(lookup, now);
         self.collect_slow(now);
         self.look_for_surplus(lookup);
+        self.look_at_packed(lookup);
         self.walks.grant();
         let more = self.go_on(lookup);
         self.mend(lookup, now, dice);
@@ -205,6 +209,7 @@ impl Cluster {
         self.nodes.check_invariants(self.config.upgrade_domain_factor.is_some());
         self.leaving.check_invariants();
         self.groups.check_invariants();
+        self.packed.check_invariants();
         self.scrubs.check_invariants();
         self.caching.check_invariants();
         self.slow.check_invariants();
@@ -397,6 +402,8 @@ impl Cluster {
     /// Tells that no file has the block any more: its replicas and units will be deleted.
     pub fn block_removed(&mut self, id: BlockId, gs: GenerationStamp) {
         self.groups.forget_retired(id);
+        self.groups.forget_container(id);
+        self.packed.note(id, false);
         self.forget_block(id, gs);
     }
 

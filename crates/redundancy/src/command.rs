@@ -21,6 +21,8 @@ pub enum Command {
     Rebuild(Vec<GroupRebuild>),
     /// Encode the parities of contiguous groups. Only for DataNodes that take groups.
     Encode(Vec<EncodeOrder>),
+    /// Write containers of small blocks. Only for DataNodes that take groups.
+    Pack(Vec<PackOrder>),
     /// Read replicas of members of contiguous groups as their disks have them. Only for DataNodes that take groups.
     Prove(Vec<ProveOrder>),
     /// Blocks that no file has any more, kept for the others of their groups: clients are not served. Only for DataNodes
@@ -104,6 +106,15 @@ pub struct EncodeOrder {
     pub members: Vec<EncodeMember>,
     /// The parities by their slots, and where each goes.
     pub targets: Vec<(StorageHandle, UnitIndex)>,
+}
+
+/// A container that is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackOrder {
+    /// The container, whose length is not known.
+    pub container: BlockRef,
+    /// Where it goes: to the node that writes it.
+    pub storage: StorageHandle,
 }
 
 /// A member of a group that is to be encoded.

@@ -81,6 +81,10 @@ impl Cluster {
             self.note_leaving_of(&Slots::alone(id, &facts), None);
             return;
         }
+        if facts.packed.is_some() {
+            return self.check_packed(lookup, id, &facts);
+        }
+        self.packed.note(id, false);
         let slots = Slots::of(lookup, id, &facts);
         if slots.id != id {
             self.low.queues_mut().remove(id);

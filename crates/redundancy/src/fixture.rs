@@ -62,12 +62,12 @@ pub fn at(ms: u64) -> Now {
 
 pub fn replicated(copies: u16, len: u64, state: BlockState) -> BlockFacts {
     let layout = Layout::Replicated { copies };
-    BlockFacts { gs: GenerationStamp(1001), len, layout, state, group: None }
+    BlockFacts { gs: GenerationStamp(1001), len, layout, state, group: None, packed: None }
 }
 
 pub fn rs(k: u8, m: u8, len: u64, state: BlockState) -> BlockFacts {
     let layout = Layout::Striped { policy: PolicyId(1), k, m, cell_len: 1024 };
-    BlockFacts { gs: GenerationStamp(1001), len, layout, state, group: None }
+    BlockFacts { gs: GenerationStamp(1001), len, layout, state, group: None, packed: None }
 }
 
 pub fn block(number: i64) -> BlockId {

@@ -347,8 +347,12 @@ impl Cluster {
 
     // What readers and operators ask.
 
-    /// Whether the bytes of a member can be had from its group: as many units can be read as there are members.
+    /// Whether the bytes of a member can be had from its group: as many units can be read as there are members. Those of a
+    /// packed block can be had from its container, or from the group of that.
     pub fn is_decodable(&self, lookup: &dyn BlockLookup, id: BlockId, facts: &BlockFacts) -> bool {
+        if let Some(container) = facts.packed {
+            return self.can_be_had(lookup, container);
+        }
         let slots = Slots::of(lookup, id, facts);
         slots.is_contiguous() && self.readable_units(&slots) >= slots.facts.data_units()
     }

@@ -47,6 +47,7 @@ pub mod mend;
 pub mod moves;
 pub mod node;
 pub mod ordering;
+pub mod packed;
 pub mod placement;
 pub mod queue;
 pub mod record;
@@ -66,8 +67,8 @@ pub use caching::cached::CacheWant;
 pub use clock::{Dice, Now};
 pub use cluster::{Cluster, Tick};
 pub use command::{
-    BlockRecovery, Command, EncodeMember, EncodeOrder, GroupRebuild, ProveOrder, Reconstruction,
-    Transfer,
+    BlockRecovery, Command, EncodeMember, EncodeOrder, GroupRebuild, PackOrder, ProveOrder,
+    Reconstruction, Transfer,
 };
 pub use config::{Config, SlowConfig};
 pub use error::RedundancyError;

@@ -448,7 +448,9 @@ impl Cluster {
         id: BlockId,
         facts: &BlockFacts,
     ) -> u64 {
-        if !self.safe_mode.is_starting() || facts.state != BlockState::Complete {
+        // It is waited for containers, and not for what is packed in them.
+        let is_counted = facts.state == BlockState::Complete && facts.packed.is_none();
+        if !self.safe_mode.is_starting() || !is_counted {
             return 0;
         }
         let slots = Slots::of(lookup, id, facts);

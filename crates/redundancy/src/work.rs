@@ -235,6 +235,7 @@ impl Work {
             outbox.reconstructions.retain(|waiting| waiting.work.group() != id);
             outbox.rebuilds.retain(|waiting| waiting.work.group() != id);
             outbox.encodes.retain(|order| order.group.id != id);
+            outbox.packs.retain(|order| order.container.id != id);
         }
         self.take_recovery_back(id);
     }

@@ -7,7 +7,7 @@ use super::names::sure;
 use super::op::Answer;
 use cairn_master::contiguous::EncodedGroup;
 use cairn_master::contiguous::elsewhere::{Elsewhere, elsewhere};
-use cairn_master::contiguous::rounds::{self, News, Unjudged};
+use cairn_master::contiguous::rounds::{self, News, Said, Unjudged};
 use cairn_master::{Lookup, Op, Submission, contiguous};
 use cairn_namespace::ops::delete::Purge;
 use cairn_namespace::ops::group::Form;
@@ -26,7 +26,7 @@ impl NameNode {
                 self.believe(group);
                 continue;
             }
-            self.unjudged.push(Unjudged::new(from, group, now));
+            self.unjudged.push(Unjudged::new(from, Said::Encoded(group), now));
         }
         if !self.unjudged.is_empty() {
             self.look_after_groups(false);
@@ -49,7 +49,7 @@ impl NameNode {
                 told = news;
             }
         }
-        let round = rounds::Round { is_due, may_form: true, pays, dead_share_max };
+        let round = rounds::Round { is_due, may_form: true, pays, dead_share_max, pack: None };
         let (mut rounds, mut unjudged) =
             (std::mem::take(&mut self.rounds), std::mem::take(&mut self.unjudged));
         let answer: Answer<Round> = self.begin(|op| async move {
@@ -124,7 +124,7 @@ impl NameNode {
         let reader = self.cluster.registered(&self.named(reader).claim()).ok()?;
         let lookup = Lookup::new(&self.store);
         let found = sure(elsewhere(&self.cluster, &lookup, (id, gs), reader, self.now()));
-        Some(found.map(|Elsewhere { len, relays, group }| {
+        Some(found.map(|Elsewhere { len, relays, group, .. }| {
             let target = |storage: StorageHandle| self.target(storage);
             let group = group.map(|(group, slot, sources)| {
                 let sources = sources.into_iter().map(|(at, slot)| (slot.as_usize(), target(at)));

@@ -5,6 +5,7 @@ use super::core::now;
 use super::names::{Named, Target, XFER_PORT, sure};
 use crate::data_node::Intent;
 use crate::parts::Parts;
+use cairn_master::contiguous::rounds::Said;
 use cairn_master::orders::{self, Truncation};
 use cairn_master::reports::{self, Begun, Heard, Listed, Told};
 use cairn_redundancy::{
@@ -109,9 +110,13 @@ impl NameNode {
         let heard = self.with_cluster(|cluster, lookup, now, _| {
             reports::heartbeat(cluster, lookup, &claim, told, now)
         });
-        let Heard { answer, from, encoded, .. } = heard.ok()?;
+        let Heard { answer, from, said, .. } = heard.ok()?;
         if let Some(from) = from {
-            self.take_encoded(from, encoded);
+            let encoded = said.into_iter().filter_map(|said| match said {
+                Said::Encoded(group) => Some(group),
+                Said::Packed(_) => None,
+            });
+            self.take_encoded(from, encoded.collect());
         }
         let commands = match from {
             Some(handle) => parts.commands(&self.cluster, handle, answer.commands),

@@ -147,7 +147,7 @@ impl World<'_> {
             return;
         }
         let (layout, len, state) = (recovery.layout, told.len.unwrap_or(0), BlockState::Complete);
-        let facts = BlockFacts { gs, len, layout, state, group: None };
+        let facts = BlockFacts { gs, len, layout, state, group: None, packed: None };
         let unit_at = |place: usize| UnitIndex(if id.is_striped() { place as u8 } else { 0 });
         let places = told.targets.iter().enumerate();
         let parts = places.filter_map(|(at, to)| Some((to.as_ref()?.node, unit_at(at))));

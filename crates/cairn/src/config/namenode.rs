@@ -30,6 +30,9 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.seconds("cairn.ec.contiguous.quiet-time", &mut c.group_quiet)?;
     conf.seconds("cairn.ec.contiguous.short-quiet-time", &mut c.group_short_quiet)?;
     conf.bytes("cairn.ec.contiguous.min-length", &mut c.group_len_min)?;
+    conf.boolean("cairn.ec.packing.enabled", &mut c.packs)?;
+    conf.bytes("cairn.ec.packing.container-size", &mut c.container_len)?;
+    conf.seconds("cairn.ec.packing.patience", &mut c.pack_patience)?;
     conf.read("cairn.ec.contiguous.pays", positive_ratio, &mut c.group_pays)?;
     conf.read("cairn.ec.contiguous.dead-share", positive_ratio, &mut c.group_dead_share)?;
     conf.seconds("cairn.ec.convert.keep-old", &mut c.keep_converted)?;

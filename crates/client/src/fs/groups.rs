@@ -53,6 +53,11 @@ impl FileSystem {
             formed: told.formed,
             abandoned: told.abandoned,
             renewed: told.renewed,
+            containers: told.containers(),
+            packed_blocks: told.packed_blocks(),
+            packed_bytes: told.packed_bytes(),
+            dead_packed_bytes: told.dead_packed_bytes(),
+            packed_with_copies: told.packed_with_copies(),
         })
     }
 

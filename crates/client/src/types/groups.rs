@@ -132,4 +132,14 @@ pub struct GroupStatus {
     pub abandoned: u64,
     /// Groups with dead members of which others are made, or that are dissolved, since then.
     pub renewed: u64,
+    /// Containers of small blocks.
+    pub containers: u64,
+    /// Small blocks that are packed in them.
+    pub packed_blocks: u64,
+    /// Their bytes.
+    pub packed_bytes: u64,
+    /// Bytes in containers that no block has any more.
+    pub dead_packed_bytes: u64,
+    /// Packed blocks of which copies are still to be deleted.
+    pub packed_with_copies: u64,
 }

@@ -19,6 +19,7 @@ mod memory;
 mod mending;
 mod open_blocks;
 mod ops;
+mod packing;
 mod roundtrip;
 mod short_cells;
 mod slow;

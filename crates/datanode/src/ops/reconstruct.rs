@@ -27,7 +27,10 @@ mod target;
 mod view;
 
 pub(crate) use checksum::decoded_checksum;
-pub(crate) use groups::{Decoder, Group, Place, start_encodes, start_proves, start_rebuilds};
+pub(crate) use groups::{
+    Decoder, Group, Packed, Place, Unpacked, start_encodes, start_packs, start_proves,
+    start_rebuilds,
+};
 pub(crate) use scrub::start as start_scrubs;
 pub(crate) use view::{View, ViewReader};
 

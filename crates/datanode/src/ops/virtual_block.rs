@@ -1,5 +1,5 @@
-//! Blocks that clients ask for here and that are not here: relayed from a replica elsewhere, decoded, or the plain view
-//! of a block group.
+//! Blocks that clients ask for here and that are not here: relayed from a replica elsewhere, decoded, the plain view of a
+//! block group, or packed in a container.
 //!
 //! The NameNode says how a block can be had, and nothing of what clients may not read: parities, and members of groups
 //! whose files are gone. A replica elsewhere comes first, at once the bytes that are read; only what has none is
@@ -7,12 +7,14 @@
 //! are never answered so. What is only decoded becomes no replica.
 
 mod answers;
+mod decodable;
+mod packed;
 mod relay;
 mod viewed;
 
 use super::answer::answer_error;
 use super::peer_checksum::peer_checksum;
-use super::reconstruct::{Decoder, Group, Place, View};
+use super::reconstruct::{Decoder, View};
 use super::send::{Packets, hear_verdict};
 use crate::dataset::{Block, Checksum, not_found};
 use crate::error::{DataNodeError, Result};
@@ -29,6 +31,7 @@ use cairn_wire::proto::hdfs::{
     OpBlockChecksumResponseProto, OpReadBlockProto, Status,
 };
 use cairn_wire::transfer::Op;
+use decodable::Decodable;
 use relay::Unserved;
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,29 +56,8 @@ enum How {
     Decoded(Decodable),
     /// The data of a block group.
     Viewed(View),
-}
-
-/// A member of a group.
-struct Decodable {
-    group: Arc<Group>,
-    slot: usize,
-    sources: Vec<Place>,
-    located: Arc<Located>,
-}
-
-impl Decodable {
-    fn decoder(&self, node: &Arc<Node>) -> Decoder {
-        Decoder::new(node, &self.group, self.slot, &self.sources)
-    }
-
-    async fn sums(&self, decoder: &mut Decoder) -> Result<Arc<Vec<u8>>> {
-        let decode = move || async move { decoder.sums().await.map(Arc::new) };
-        self.located.sums.get_or_try_init(decode).await.cloned()
-    }
-
-    fn block(&self) -> Block {
-        self.group.block(self.slot)
-    }
+    /// A block that is packed in a container.
+    Packed(Box<packed::Place>),
 }
 
 /// Whether a client's question for this block is to be put to the NameNode: it is not here, and is of a kind that
@@ -138,23 +120,22 @@ async fn ask(node: &Arc<Node>, block: &Block) -> Result<Option<Arc<Located>>> {
 
 fn found(node: &Node, block: &Block, located: &Arc<Located>) -> Result<Option<Found>> {
     let (own, answer) = (node.dataset.uuid(), &located.answer);
+    if let Some(packed) = &answer.packed {
+        let place = packed::Place::decode(block, packed, located)?;
+        let (len, relays) = (place.len(), Vec::new());
+        return Ok(Some(Found { len, relays, how: Some(How::Packed(Box::new(place))) }));
+    }
     let relays = answer.relays.iter().take(MAX_RELAYS);
     let relays: Vec<_> = relays.filter(|relay| relay.datanode.id.datanode_uuid != own).collect();
     let how = match (&answer.record, &answer.viewed) {
-        (Some(record), _) => {
-            let group = Group::decode(&block.pool, record)?;
-            let slot = group.slot_of(block.id, block.gs);
-            let slot = slot.ok_or_else(|| DataNodeError::peer("it is in another group"))?;
-            let sources = group.places(&answer.sources)?;
-            let group = Arc::new(group);
-            Some(How::Decoded(Decodable { group, slot, sources, located: located.clone() }))
-        }
+        (Some(_), _) => Decodable::found(block, located)?.map(How::Decoded),
         (None, Some(viewed)) => Some(How::Viewed(viewed::view(block, viewed)?)),
         (None, None) => None,
     };
     let len = match (&how, relays.first()) {
         (Some(How::Decoded(decodable)), _) => decodable.block().len,
         (Some(How::Viewed(view)), _) => view.len(),
+        (Some(How::Packed(place)), _) => place.len(),
         (None, Some(relay)) => relay.block.num_bytes.unwrap_or(0),
         (None, None) => return Ok(None),
     };
@@ -199,9 +180,17 @@ async fn read(
         node.virtuals.forget((block.id, block.gs));
         return Err(refused().into());
     };
+    if let How::Packed(place) = how {
+        // It may have come into another container: who asks again has the NameNode asked again.
+        packed::send(node, stream, request, place).await.inspect_err(|_| {
+            node.virtuals.forget((block.id, block.gs));
+        })?;
+        return hear(node, stream, block).await;
+    }
     let permit = node.virtuals.permit();
     let _permit = permit.ok_or_else(|| DataNodeError::peer("too much is being decoded"))?;
     match how {
+        How::Packed(_) => {}
         How::Decoded(decodable) => send_decoded(node, stream, request, decodable).await?,
         How::Viewed(view) => viewed::send(node, stream, request, view).await?,
     }
@@ -292,6 +281,7 @@ pub(super) async fn checksum(
     match found.how.as_ref().ok_or_else(lost)? {
         How::Decoded(decodable) => decoded_checksum(node, block.len, options, decodable).await,
         How::Viewed(view) => viewed::checksum(node, block.len, options, view).await,
+        How::Packed(place) => packed::checksum(node, block.len, options, place).await,
     }
 }
 

@@ -30,6 +30,7 @@ pub async fn decodable_in(cluster: &Cluster, number: i64, slot: usize) -> Groupe
         record: Some(group.record.clone()),
         sources: sources.map(|other| group.unit(cluster, other, other)).collect(),
         viewed: None,
+        packed: None,
     };
     let mut record = cluster.name_node.record.lock().unwrap();
     record.located.insert(member_id(number, slot), located);

@@ -8,10 +8,12 @@ use crate::contiguous::Proposal;
 use crate::op::Look;
 use cairn_namespace::ops::group::{BeginEncode, NewMember};
 use cairn_namespace::query::{self, Waiting};
-use cairn_namespace::{BlockState, FileRedundancy, InodeId, Result, block, inode, settings};
+use cairn_namespace::{
+    BlockState, FileRedundancy, InodeId, Result, block, container, inode, settings,
+};
 use cairn_redundancy::groups::plan::{GroupPlan, GroupRequest};
 use cairn_redundancy::{BlockLookup, BlockRef};
-use cairn_stripe::{BlockId, Policy, PolicyId, StoragePolicy};
+use cairn_stripe::{Policy, PolicyId, StoragePolicy};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -19,6 +21,8 @@ use std::collections::BTreeMap;
 const WINDOW: usize = 300;
 /// Blocks that are tried for a group, for each slot.
 const TRIED: usize = 4;
+/// How long containers wait for others until fewer than a group has slots are one, in ms.
+const CONTAINERS_WAIT_MS: u64 = 600_000;
 /// Plans of one look that may lead to no group.
 const FAILED_MAX: usize = 20;
 
@@ -63,6 +67,8 @@ struct Candidate {
     index: u32,
     block: BlockRef,
     crc32c: u32,
+    /// Whether it waits for no others of its kind.
+    is_alone: bool,
 }
 
 /// Groups that can be made of the blocks that wait behind `after`. `after` becomes the last that was looked at, or none at
@@ -76,7 +82,7 @@ pub fn choose(
     *after = due.last().copied().filter(|_| due.len() == WINDOW);
     let mut kinds: BTreeMap<(PolicyId, u8), Vec<Candidate>> = BTreeMap::new();
     for waiting in due {
-        if let Some((kind, candidate)) = candidate(look, waiting.id)? {
+        if let Some((kind, candidate)) = candidate(look, waiting)? {
             kinds.entry(kind).or_default().push(candidate);
         }
     }
@@ -94,7 +100,8 @@ pub fn choose(
 }
 
 /// A block that waits, if it may be in a group now, with the policy that it wants and its storage policy.
-fn candidate(look: &Look<'_>, id: BlockId) -> Result<Option<((PolicyId, u8), Candidate)>> {
+fn candidate(look: &Look<'_>, waiting: Waiting) -> Result<Option<((PolicyId, u8), Candidate)>> {
+    let id = waiting.id;
     let Some(block) = block::get(look.store, id)? else { return Ok(None) };
     let crc32c = block.unit_crcs.first().copied().flatten();
     let is_free = block.state == BlockState::Complete
@@ -102,6 +109,18 @@ fn candidate(look: &Look<'_>, id: BlockId) -> Result<Option<((PolicyId, u8), Can
         && query::attempt_of(look.store, id)?.is_none()
         && !look.cluster.is_resting(id, look.now);
     let (Some(crc32c), true) = (crc32c, is_free) else { return Ok(None) };
+    let reference = BlockRef { id, gs: block.gs, len: block.len };
+    if id.is_container() {
+        // Those of a batch are of one length, and of no file.
+        let Some(container) = container::get(look.store, id)? else { return Ok(None) };
+        let storage_policy = look.lookup().storage_policy(id);
+        let is_alone = look.now.elapsed_ms >= waiting.due_ms.saturating_add(CONTAINERS_WAIT_MS);
+        let owner = InodeId::CONTAINERS;
+        let (parent, file) = (owner, owner);
+        let (block, index) = (reference, 0);
+        let candidate = Candidate { parent, file, index, block, crc32c, is_alone };
+        return Ok(Some(((container.policy, storage_policy.id), candidate)));
+    }
     let Some(inode) = inode::get(look.store, block.file)? else { return Ok(None) };
     let redundancy = inode.file().map(|file| file.redundancy);
     let Some(FileRedundancy::Contiguous { policy, .. }) = redundancy else { return Ok(None) };
@@ -114,8 +133,9 @@ fn candidate(look: &Look<'_>, id: BlockId) -> Result<Option<((PolicyId, u8), Can
         parent: inode.parent,
         file: inode.id,
         index: block.index,
-        block: BlockRef { id, gs: block.gs, len: block.len },
+        block: reference,
         crc32c,
+        is_alone: true,
     };
     Ok(Some(((policy, storage_policy.id), candidate)))
 }
@@ -137,6 +157,7 @@ impl Maker<'_, '_> {
         for of_file in candidates.chunk_by(|one, next| one.file == next.file) {
             left.extend(self.of_file(of_file.to_vec(), proposals));
         }
+        left.retain(|candidate| candidate.is_alone);
         for of_directory in left.chunk_by(|one, next| one.parent == next.parent) {
             self.of_directory(of_directory.to_vec(), proposals);
         }

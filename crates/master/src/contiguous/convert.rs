@@ -216,6 +216,7 @@ mod tests {
             len,
             space: redundancy.copies().map_or(len, u64::from) * len,
             grouped: Default::default(),
+            packed: 0,
             leaving: 0,
             groupable: groupable.to_vec(),
         }

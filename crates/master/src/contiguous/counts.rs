@@ -2,6 +2,7 @@
 //!
 //! A walk adds some at a time to a sum that begins with nothing; it is of no one moment.
 
+use cairn_namespace::container::Container;
 use cairn_namespace::query::{self, Waiting};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Group, Result, block};
@@ -33,6 +34,14 @@ pub struct Counts {
     pub due_bytes: u64,
     /// Since when the first of them may be grouped, ms since the epoch; none if there is none.
     pub oldest_due_ms: Option<u64>,
+    /// Containers of small blocks.
+    pub containers: u64,
+    /// Blocks that are packed in them.
+    pub packed: u64,
+    /// Bytes of those.
+    pub packed_bytes: u64,
+    /// Bytes in them that no block has any more.
+    pub left_bytes: u64,
 }
 
 /// How far a walk has come, and what it has counted.
@@ -40,6 +49,8 @@ pub struct Counts {
 pub struct Walk {
     groups_done: bool,
     group: Option<BlockId>,
+    containers_done: bool,
+    container: Option<BlockId>,
     waiting: Option<Waiting>,
     counts: Counts,
 }
@@ -52,6 +63,13 @@ impl Walk {
             groups.iter().for_each(|group| self.counts.add_group(group));
             self.group = groups.last().map(|group| group.handle);
             self.groups_done = groups.len() < STEP;
+            return Ok(None);
+        }
+        if !self.containers_done {
+            let containers = query::containers_after(store, self.container, STEP)?;
+            containers.iter().for_each(|container| self.counts.add_container(container));
+            self.container = containers.last().map(|container| container.id);
+            self.containers_done = containers.len() < STEP;
             return Ok(None);
         }
         let waiting = query::waiting(store, u64::MAX - 1, self.waiting, STEP)?;
@@ -81,6 +99,14 @@ impl Counts {
             self.groups += u64::from(group.is_formed());
             self.dissolving += u64::from(group.is_dissolving());
         }
+    }
+
+    fn add_container(&mut self, of: &Container) {
+        self.containers += 1;
+        self.packed += of.live;
+        self.packed_bytes = self.packed_bytes.saturating_add(of.live_len);
+        let left = of.packed_len.saturating_sub(of.live_len);
+        self.left_bytes = self.left_bytes.saturating_add(left);
     }
 
     fn add_waiting(&mut self, due_ms: u64, len: u64, elapsed_ms: u64) {

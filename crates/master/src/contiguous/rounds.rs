@@ -4,6 +4,8 @@
 //! version knows no groups.
 
 use crate::contiguous::choose::{self, Rules};
+use crate::contiguous::pack::batch::{Gather, PackRules};
+use crate::contiguous::pack::{self, PackNews, PackedContainer};
 use crate::contiguous::renew::{self, DeadRules, Renewal};
 use crate::contiguous::{self as groups, EncodedGroup, Formation};
 use crate::op::{Look, Op, OpError};
@@ -14,22 +16,42 @@ use cairn_stripe::BlockId;
 
 /// Attempts that one round begins, at most, of new groups and of those made anew each.
 const BEGUN_MAX: usize = 16;
+/// Looks for small blocks that wait, of one round at most.
+const GATHERS_MAX: usize = 20;
 /// How long parities may be awaited that their encoder has written, in ms.
 const PATIENCE_MS: u64 = 30_000;
 
-/// What a DataNode has said of a group that it was to encode, until that is judged.
+/// What a DataNode has made, or could not.
+#[derive(Clone, Debug)]
+pub enum Said {
+    /// The parities of a group.
+    Encoded(EncodedGroup),
+    /// A container.
+    Packed(PackedContainer),
+}
+
+impl Said {
+    fn handle(&self) -> BlockId {
+        match self {
+            Said::Encoded(group) => group.handle,
+            Said::Packed(container) => container.id,
+        }
+    }
+}
+
+/// What a DataNode has said of what it was to make, until that is judged.
 #[derive(Clone, Debug)]
 pub struct Unjudged {
     from: NodeHandle,
-    group: EncodedGroup,
+    said: Said,
     /// Until when it may wait, on the monotonic clock.
     until_ms: u64,
 }
 
 impl Unjudged {
     /// What a DataNode has just said.
-    pub fn new(from: NodeHandle, group: EncodedGroup, now: Now) -> Unjudged {
-        Unjudged { from, group, until_ms: now.mono_ms.saturating_add(PATIENCE_MS) }
+    pub fn new(from: NodeHandle, said: Said, now: Now) -> Unjudged {
+        Unjudged { from, said, until_ms: now.mono_ms.saturating_add(PATIENCE_MS) }
     }
 }
 
@@ -44,6 +66,8 @@ pub struct Round {
     pub pays: f64,
     /// The part of the bytes of a group's members that may be dead.
     pub dead_share_max: f64,
+    /// How small blocks are packed, if they are.
+    pub pack: Option<PackRules>,
 }
 
 /// What a round has done, for operators.
@@ -75,6 +99,8 @@ pub enum News {
     Dissolving(BlockId),
     /// They are not, and why.
     NotDissolved(BlockId, String),
+    /// Something of a container.
+    OfContainer(PackNews),
 }
 
 /// The rounds, and how far their walks have come.
@@ -88,6 +114,10 @@ pub struct Rounds {
     renewal: Option<BlockId>,
     /// Over them, for what DataNodes are to know of that.
     retired: Option<BlockId>,
+    /// Over the containers.
+    container: Option<BlockId>,
+    /// Small blocks that are to be packed.
+    gather: Gather,
 }
 
 impl Rounds {
@@ -114,6 +144,9 @@ impl Rounds {
             return Ok(());
         }
         form(&op, unjudged, news).await?;
+        if round.is_due {
+            self.go_on_packing(&op, news).await?;
+        }
         let pauses = op("contiguousGroups").look(|look| query::group_pauses(look.store))?;
         // What is dead goes before more is put into groups: it may be what disks are full of.
         if round.is_due && !pauses.renew {
@@ -121,6 +154,9 @@ impl Rounds {
         }
         if round.is_due && !pauses.form {
             self.begin(&op, round.pays, news).await?;
+            if let Some(rules) = round.pack {
+                self.begin_packing(&op, rules, news).await?;
+            }
         }
         Ok(())
     }
@@ -151,6 +187,49 @@ impl Rounds {
                     }
                 }
             });
+        }
+        Ok(())
+    }
+
+    /// Does for containers what comes next.
+    async fn go_on_packing<O: Op>(
+        &mut self,
+        op: &impl Fn(&'static str) -> O,
+        news: &mut Vec<News>,
+    ) -> Result<(), OpError> {
+        let mut told = Vec::new();
+        self.container = pack::go_on(&op("packContainers"), self.container, &mut told).await?;
+        let unpacked = pack::unpack_lost(&op("unpackBlocks")).await?;
+        if unpacked > 0 {
+            told.push(PackNews::Unpacked(unpacked));
+        }
+        news.extend(told.into_iter().map(News::OfContainer));
+        Ok(())
+    }
+
+    /// Begins containers for small blocks that wait.
+    async fn begin_packing<O: Op>(
+        &mut self,
+        op: &impl Fn(&'static str) -> O,
+        rules: PackRules,
+        news: &mut Vec<News>,
+    ) -> Result<(), OpError> {
+        for _ in 0..GATHERS_MAX {
+            if !op("gatherSmall").look(|look| self.gather.look(look))? {
+                break;
+            }
+        }
+        let chosen =
+            chosen(op("beginContainer"), |look, most| self.gather.batch(look, &rules, most))?;
+        for proposal in chosen {
+            let begun = pack::begin(&op("beginContainer"), proposal).await?;
+            if begun.is_err() {
+                self.gather.clear();
+            }
+            news.push(News::OfContainer(match begun {
+                Ok(id) => PackNews::Begun(id),
+                Err(why) => PackNews::NotBegun(why),
+            }));
         }
         Ok(())
     }
@@ -201,14 +280,24 @@ async fn form<O: Op>(
     news: &mut Vec<News>,
 ) -> Result<(), OpError> {
     for said in std::mem::take(unjudged) {
-        let handle = said.group.handle;
-        match groups::form(&op("formGroup"), said.from, &said.group).await? {
+        let handle = said.said.handle();
+        let formation = match &said.said {
+            Said::Encoded(group) => groups::form(&op("formGroup"), said.from, group).await?,
+            Said::Packed(of) => pack::seal(&op("sealContainer"), said.from, of).await?,
+        };
+        match formation {
+            Formation::Formed if handle.is_container() => {
+                news.push(News::OfContainer(PackNews::Sealed(handle)));
+            }
             Formation::Formed => news.push(News::Formed(handle)),
             Formation::Awaited => {
                 let is_over = |now: Now| now.mono_ms >= said.until_ms;
                 if op("formGroup").look(|look| is_over(look.now)) {
-                    groups::abandon(&op("abandonGroup"), handle).await?;
-                    news.push(News::Abandoned(handle, "parities are not reported".into()));
+                    match handle.is_container() {
+                        true => pack::abandon(&op("abandonContainer"), handle).await?,
+                        false => groups::abandon(&op("abandonGroup"), handle).await?,
+                    }
+                    news.push(News::Abandoned(handle, "what was made is not reported".into()));
                 } else {
                     unjudged.push(said);
                 }

@@ -36,6 +36,7 @@ pub(crate) fn settings(config: &NameNodeConfig) -> Settings {
         group_quiet_ms: ms(config.group_quiet),
         group_short_quiet_ms: ms(config.group_short_quiet),
         group_len_min: config.group_len_min,
+        packs: config.packs,
         xattrs_per_inode_max: config.max_xattrs_per_inode,
         xattr_len_max: config.max_xattr_len,
         xattrs_enabled: config.xattrs_enabled,

@@ -60,7 +60,9 @@ impl View<'_> {
         replicas: &[Replica],
     ) -> Verdict {
         let verdict = Verdict::of(facts, replicas, self.replication_min);
-        match facts.group.is_some() && self.cluster.is_decodable(lookup, id, facts) {
+        match (facts.group.is_some() || facts.packed.is_some())
+            && self.cluster.is_decodable(lookup, id, facts)
+        {
             true => verdict.of_decodable(),
             false => verdict,
         }

@@ -1,9 +1,9 @@
-//! What DataNodes have said of contiguous groups that they were to encode, until it is judged.
+//! What DataNodes have said of contiguous groups that they were to encode and of containers that they were to write,
+//! until it is judged.
 
 use std::sync::Mutex;
 
-use cairn_master::contiguous::EncodedGroup;
-use cairn_master::contiguous::rounds::Unjudged;
+use cairn_master::contiguous::rounds::{Said, Unjudged};
 use cairn_redundancy::{NodeHandle, Now};
 use tokio::sync::Notify;
 
@@ -20,12 +20,12 @@ pub(crate) struct EncodedGroups {
 
 impl EncodedGroups {
     /// Takes what a DataNode has said.
-    pub fn add(&self, from: NodeHandle, groups: Vec<EncodedGroup>, now: Now) {
-        if groups.is_empty() {
+    pub fn add(&self, from: NodeHandle, said: Vec<Said>, now: Now) {
+        if said.is_empty() {
             return;
         }
-        let groups = groups.into_iter().map(|group| Unjudged::new(from, group, now));
-        self.put(groups.collect());
+        let said = said.into_iter().map(|said| Unjudged::new(from, said, now));
+        self.put(said.collect());
         self.news.notify_one();
     }
 

@@ -182,6 +182,7 @@ mod tests {
             state: BlockState::Complete,
             unit_crcs: Vec::new(),
             group,
+            packed: None,
         };
         BlockInfo { block, redundancy, file_open: false }
     }

@@ -14,6 +14,7 @@ mod commands;
 mod encoder;
 mod groups;
 mod orders;
+mod packs;
 mod register;
 mod report;
 mod synchronize;

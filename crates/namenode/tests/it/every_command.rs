@@ -5,6 +5,7 @@
 
 use cairn_namenode::journal::{Durability, Namesystem, NamesystemOptions};
 use cairn_namespace::acl::{AclEntry, AclKind, AclScope};
+use cairn_namespace::container::PackedBlock;
 use cairn_namespace::encryption::FileKey;
 use cairn_namespace::group::{ChecksumShape, GroupPauses, ParityRecord};
 use cairn_namespace::ops::abandon_block::{AbandonBlock, WithdrawBlock};
@@ -40,6 +41,7 @@ use cairn_namespace::ops::lease::{
 };
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::orders::{OrderNodes, SetBalancerBandwidth, SetSafeMode};
+use cairn_namespace::ops::pack::{AbandonPack, BeginPack, EndPack, Pack, SealPack, Unpack};
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::satisfy_storage_policy::SatisfyStoragePolicy;
@@ -70,6 +72,7 @@ use cairn_namespace::{
     Block, BlockRef, CallId, Caller, Command, Conversion, Effect, Entry, InodeId, Outcome,
     Settings, apply, block, inode, query,
 };
+use cairn_stripe::pack::PackIndex;
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId};
 use std::collections::BTreeSet;
 use std::fs;
@@ -94,6 +97,7 @@ fn settings() -> NamesystemOptions {
             replication_max: 9,
             block_size_min: 0,
             snapshots_deleted_in_order: true,
+            packs: true,
             ..Settings::default()
         },
         snapshots: SnapshotSettings { diff_page: 7, ..SnapshotSettings::default() },
@@ -571,11 +575,58 @@ fn orders(w: &mut World) {
     w.submit(SetSafeMode { on: false });
 }
 
+fn packs(w: &mut World) {
+    let name = "RS-3-2-contiguous".to_string();
+    w.mkdirs("/small");
+    w.submit(SetEcPolicy { path: "/small".into(), policy: Some(name) });
+    let mut blocks = Vec::new();
+    for path in ["/small/f", "/small/g", "/small/h"] {
+        let BlockRef { id, gs, len } = w.write(path, 1000);
+        let units = vec![Some(5)];
+        w.submit(RecordUnitCrcs { blocks: vec![BlockCrcs { id, gs, units }] });
+        blocks.push(PackedBlock { id, gs, len, crc32c: 5 });
+    }
+    let begin = |w: &mut World| {
+        let blocks = blocks.clone();
+        let outcome = w.submit(BeginPack { policy: PolicyId(34), storage_policy: 0, blocks });
+        let Outcome::EncodeBegun { handle, gs } = outcome else { panic!("{outcome:?}") };
+        (handle, gs)
+    };
+    let (container, _) = begin(w);
+    assert_eq!(w.submit(AbandonPack { container }), Outcome::Flag(true));
+    let (container, gs) = begin(w);
+    let checksum = ChecksumShape { kind: 2, bytes_per_checksum: 512 };
+    let mut index = PackIndex::new((container, gs), 2, 512).unwrap();
+    for (slot, block) in [1, 2].into_iter().zip(&blocks[1..]) {
+        index.push(slot, (block.id, block.gs), (1000, 5)).unwrap();
+    }
+    let (len, left_out, crcs) = (index.container_len(), vec![0], vec![5, 5]);
+    let sealed = w.submit(SealPack { container, gs, len, crc32c: 6, left_out, crcs, checksum });
+    assert_eq!(sealed, Outcome::Done);
+    w.noise();
+    let members = vec![NewMember { id: container, gs, len, crc32c: 6 }];
+    let outcome = w.submit(BeginEncode { policy: PolicyId(34), members, supersedes: Vec::new() });
+    let Outcome::EncodeBegun { handle, gs: group_gs } = outcome else { panic!("{outcome:?}") };
+    let formed = w.submit(Form {
+        handle,
+        gs: group_gs,
+        members: vec![MemberSum { slot: 0, crc32c: 6, sums_crc32c: 6 }],
+        parities: vec![ParityRecord { len: 1 << 21, crc32c: 7 }; 2],
+        checksum,
+    });
+    assert_eq!(formed, Outcome::Done);
+    assert_eq!(w.submit(Pack { container, gs }), Outcome::Flag(true));
+    w.noise();
+    w.submit(Unpack { blocks: vec![blocks[2].id] });
+    w.submit(Delete { path: "/small/g".into(), recursive: false });
+    assert_eq!(w.submit(EndPack { container }), Outcome::Done);
+}
+
 /// The world after commands of all kinds.
 fn played(dir: &Path, seed: u64) -> World {
     let mut world = World::new(dir, seed);
     snapshots(&mut world);
-    for part in [files, attributes, policies, tokens, zones, groups, orders] {
+    for part in [files, attributes, policies, tokens, zones, groups, orders, packs] {
         for _ in 0..8 {
             world.noise();
         }

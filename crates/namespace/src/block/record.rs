@@ -11,6 +11,8 @@ use cairn_stripe::{BlockId, GenerationStamp};
 pub(super) const VERSION: u8 = 1;
 /// Version byte of the records of members of contiguous groups: what follows is the same, and then the group.
 const GROUPED_VERSION: u8 = 2;
+/// Version byte of the records of packed blocks: what follows is the same, and then where they are.
+const PACKED_VERSION: u8 = 3;
 
 /// What clients and DataNodes name: a block at a generation stamp with a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +44,19 @@ pub struct Block {
     pub unit_crcs: Vec<Option<u32>>,
     /// The contiguous group whose parities are made of it.
     pub group: Option<Membership>,
+    /// The container that has its bytes. A packed block is in no group itself.
+    pub packed: Option<PackedIn>,
+}
+
+/// A block's place in a container. It is kept here only: whatever becomes of files, it is a property of the block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackedIn {
+    /// The container.
+    pub container: BlockId,
+    /// Which of its packed blocks the block is.
+    pub slot: u32,
+    /// Where its bytes begin.
+    pub offset: u64,
 }
 
 /// A block's place in a contiguous group.
@@ -92,6 +107,7 @@ pub enum BlockState {
 
 encode_struct!(BlockRef { id, gs, len });
 encode_struct!(Membership { handle, slot });
+encode_struct!(PackedIn { container, slot, offset });
 
 // Outside of records: what calls are told of blocks that are written, which are in no group.
 impl Encode for Block {
@@ -114,6 +130,7 @@ impl Decode for Block {
             state: Decode::decode(input)?,
             unit_crcs: Decode::decode(input)?,
             group: None,
+            packed: None,
         })
     }
 }
@@ -175,6 +192,11 @@ impl Block {
         };
     }
 
+    /// Whether fewer replicas of it than copies are asked for keep it safe: it is in a group, or packed.
+    pub fn is_coded(&self) -> bool {
+        self.group.is_some() || self.packed.is_some()
+    }
+
     /// Whether no file and no snapshot has it any more, and only its group needs its bytes.
     pub fn is_tombstone(&self) -> bool {
         self.group.is_some() && self.file == InodeId::NONE
@@ -194,10 +216,16 @@ pub fn key(id: BlockId) -> [u8; 8] {
 /// The record of a block.
 pub(super) fn encode(block: &Block) -> Vec<u8> {
     let mut out = Encoder::new();
-    out.byte(if block.group.is_some() { GROUPED_VERSION } else { VERSION });
+    out.byte(match (&block.group, &block.packed) {
+        (Some(_), _) => GROUPED_VERSION,
+        (None, Some(_)) => PACKED_VERSION,
+        (None, None) => VERSION,
+    });
     block.encode(&mut out);
     if let Some(group) = &block.group {
         group.encode(&mut out);
+    } else if let Some(packed) = &block.packed {
+        packed.encode(&mut out);
     }
     out.into_bytes()
 }
@@ -207,11 +235,14 @@ pub fn decode(bytes: &[u8]) -> Result<Block> {
     let mut input = Decoder::new(bytes);
     let version = input.byte()?;
     let mut block = match version {
-        VERSION | GROUPED_VERSION => Block::decode(&mut input)?,
+        VERSION | GROUPED_VERSION | PACKED_VERSION => Block::decode(&mut input)?,
         version => return Err(DecodeError::Version { version }.into()),
     };
     if version == GROUPED_VERSION {
         block.group = Some(Decode::decode(&mut input)?);
+    }
+    if version == PACKED_VERSION {
+        block.packed = Some(Decode::decode(&mut input)?);
     }
     input.finish()?;
     Ok(block)

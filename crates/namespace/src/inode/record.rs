@@ -17,6 +17,8 @@ pub struct InodeId(pub u64);
 impl InodeId {
     /// No inode: the parent of the root and of detached subtrees.
     pub const NONE: InodeId = InodeId(0);
+    /// No inode has it: the owner of containers, in which blocks of files are packed.
+    pub const CONTAINERS: InodeId = InodeId(u64::MAX);
     /// The root directory. Source: Hadoop 3.5.0 `INodeId#ROOT_INODE_ID`.
     pub const ROOT: InodeId = InodeId(16385);
 

@@ -195,6 +195,7 @@ impl AddBlock {
             state: BlockState::UnderConstruction,
             unit_crcs: Vec::new(),
             group: None,
+            packed: None,
         };
         block::put(cx.store, &block)?;
         block::put_position(cx.store, inode.id, index, Position { offset, id: block.id })?;

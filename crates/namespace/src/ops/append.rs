@@ -81,7 +81,8 @@ impl Append {
         let mut inode = inode::expect(cx.store, at.existing()?.id)?;
         let last = block::last(cx.store, &inode)?;
         // Nobody writes to a member of a group, of which one replica may be left, or none: it is as the others have it.
-        let is_grouped = last.as_ref().is_some_and(|last| last.group.is_some());
+        // Nor to a packed block, of which none is left.
+        let is_grouped = last.as_ref().is_some_and(Block::is_coded);
         let is_replicated = is_grouped || self.replicas.of(last.as_ref()).last_min_replicated;
         if last.is_some() && !is_replicated {
             return Err(NamespaceError::LastBlockNotReplicated(format!(
@@ -90,7 +91,7 @@ impl Append {
                 at.path
             )));
         }
-        if let Some(last) = last.as_ref().filter(|last| last.group.is_none()) {
+        if let Some(last) = last.as_ref().filter(|last| !last.is_coded()) {
             verify_rest(cx, &at, &inode, last)?;
         }
         waiting::reopened(cx.store, &inode)?;

@@ -71,6 +71,11 @@ fn convert(cx: &mut Context<'_, '_>, id: InodeId, target: Option<PolicyId>) -> R
     if file.redundancy == wanted {
         return Ok(Conversion::Same);
     }
+    for block in kept::all_blocks(cx.store, id)? {
+        if block::get(cx.store, block)?.is_some_and(|block| block.packed.is_some()) {
+            return Ok(Conversion::Refused(format!("{block} is packed")));
+        }
+    }
     let before = usage::counted(cx.store, &above, &inode)?;
     if let Some(file) = inode.file_mut() {
         file.redundancy = wanted;

@@ -5,11 +5,12 @@
 //! whoever has appended to a member, cut it off or removed it meanwhile has simply won.
 
 use crate::block::{self, Block, BlockState, Membership};
+use crate::container::{self, ContainerState};
 use crate::counter;
 use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::group::{self, ChecksumShape, Group, GroupPauses, GroupState, Member, ParityRecord};
-use crate::inode::FileRedundancy;
+use crate::inode::{FileRedundancy, InodeId};
 use crate::ops::Context;
 use crate::outcome::Outcome;
 use crate::snapshot::{held, kept};
@@ -149,9 +150,9 @@ impl PauseGroups {
 }
 
 /// Why something about a group is not done; `Ok` if nothing speaks against it.
-type Checked = std::result::Result<(), String>;
+pub(super) type Checked = std::result::Result<(), String>;
 
-fn refused(reason: impl Into<String>) -> Result<Outcome> {
+pub(super) fn refused(reason: impl Into<String>) -> Result<Outcome> {
     Ok(Outcome::GroupRefused(reason.into()))
 }
 
@@ -327,6 +328,9 @@ impl Dissolve {
                 continue;
             }
             let block = held::set_group(cx.store, block, None)?;
+            if block.file == InodeId::CONTAINERS {
+                waiting::begin_container(cx.store, block.id, cx.times.elapsed_ms)?;
+            }
             if let Some(inode) = inode::get(cx.store, block.file)?
                 && let Some(file) = inode.file()
                 && block::is_in_place(cx.store, &block)?
@@ -353,7 +357,7 @@ fn check_member(
     let is_same = block.state == BlockState::Complete
         && (block.gs, block.len) == (member.gs, member.len)
         && block.unit_crcs.first() == Some(&Some(member.crc32c));
-    if !is_same || block.len == 0 || id.has_units() {
+    if !is_same || block.len == 0 || id.has_units() || block.packed.is_some() {
         return Ok(Err(format!("{id} is not as it was")));
     }
     if let Some(Membership { handle, .. }) = block.group
@@ -361,6 +365,23 @@ fn check_member(
     {
         return Ok(Err(format!("{id} is in group {handle}")));
     }
+    if block.file == InodeId::CONTAINERS {
+        let container = container::expect(store, id)?;
+        return Ok(match container.policy == policy && container.state != ContainerState::Ending {
+            true => Ok(()),
+            false => Err(format!("container {id} is not to be in such a group")),
+        });
+    }
+    check_file(store, &block, policy)
+}
+
+/// Whether the file of a block wants it to be in a group of that policy, packed or as it is.
+pub(super) fn check_file(
+    store: &dyn StoreRead,
+    block: &Block,
+    policy: PolicyId,
+) -> Result<Checked> {
+    let id = block.id;
     // A tombstone has no file.
     let Some(file) = kept::current_or_kept(store, block.file)? else {
         return Ok(Err(format!("no file has {id}")));
@@ -373,7 +394,7 @@ fn check_member(
         return Ok(Err(format!("the file of {id} is not to be kept so")));
     }
     if let Some(inode) = inode::get(store, block.file)? {
-        if block::is_in_place(store, &block)? && block::is_at_open_end(&inode, &block) {
+        if block::is_in_place(store, block)? && block::is_at_open_end(&inode, block) {
             return Ok(Err(format!("the file of {id} is open")));
         }
         if block::last(store, &inode)?.is_some_and(|last| last.copy_source() == Some(id)) {

@@ -77,8 +77,15 @@ impl Truncate {
         }
         let above = &at.chain[..at.chain.len() - 1];
         self.verify_quota(cx, above, &inode)?;
+        let cut = self.cut_block(cx, &inode)?;
+        if let Some(cut) = cut.as_ref().filter(|cut| cut.packed.is_some()) {
+            return Err(NamespaceError::UnsupportedOperation(format!(
+                "Cannot truncate {} inside {}, which is packed with blocks of other files",
+                at.path, cut.id
+            )));
+        }
         // What snapshots see stays as it is, and so does a member of a group.
-        let is_held = match self.cut_block(cx, &inode)? {
+        let is_held = match cut {
             Some(cut) => cut.group.is_some() || BlockHolders::of(cx.store, inode.id)?.hold(&cut)?,
             None => false,
         };

@@ -58,7 +58,7 @@ impl ReplaceCrc {
             && block.gs == self.gs
             && block.is_final()
             // What the parities are made of was read whole, and gave its record.
-            && block.group.is_none()
+            && !block.is_coded()
             && let Some(record) = block.unit_crcs.get_mut(unit)
             && *record == Some(self.recorded)
         {

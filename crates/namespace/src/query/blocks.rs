@@ -2,6 +2,7 @@
 
 use crate::block::{self, Block, BlockState};
 use crate::caller::Caller;
+use crate::container;
 use crate::error::{NamespaceError, Result};
 use crate::group::{self, GroupState};
 use crate::inode::{self, Inode, InodeId, InodeRef, Kind};
@@ -154,6 +155,10 @@ fn first_block_reaching(
 
 /// How the members of a formed group are kept.
 const ONE_COPY: Redundancy = Redundancy::Replicated(1);
+/// How packed blocks are kept, which have their bytes in a container.
+const NO_COPY: Redundancy = Redundancy::Replicated(0);
+/// How a container is kept that has packed blocks and is in no group, or in one that is to end.
+const COPIES: Redundancy = Redundancy::Replicated(3);
 
 /// A block with what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,6 +204,9 @@ pub fn has_snapshots(store: &dyn StoreRead) -> Result<bool> {
 /// Source: Hadoop 3.5.0 `INodeFile#getStoragePolicyID`.
 pub fn storage_policy_of_block(store: &dyn StoreRead, id: BlockId) -> Result<u8> {
     let Some(block) = block::get(store, id)? else { return Ok(0) };
+    if block.file == InodeId::CONTAINERS {
+        return Ok(container::expect(store, id)?.storage_policy);
+    }
     let chain = match path::of_inode(store, block.file)? {
         Some(at) => at.chain,
         None => kept::kept_chain(store, block.file)?.0,
@@ -222,6 +230,14 @@ fn with_file(
     if block.is_tombstone() {
         return Ok(Some(BlockInfo { block, redundancy: ONE_COPY, file_open: false }));
     }
+    if block.file == InodeId::CONTAINERS {
+        let redundancy = match &block.group {
+            Some(of) if group::expect(store, of.handle)?.state == GroupState::Formed => ONE_COPY,
+            _ if container::expect(store, block.id)?.is_needed() => COPIES,
+            _ => ONE_COPY,
+        };
+        return Ok(Some(BlockInfo { block, redundancy, file_open: false }));
+    }
     let mut found = Ok(None);
     store.peek(Table::Inode, &block.file.key(), &mut |record| {
         found = InodeRef::from_bytes(record).map(|inode| match &inode.kind {
@@ -238,6 +254,7 @@ fn with_file(
     let Some(redundancy) = redundancy else { return Ok(None) };
     let redundancy = match &block.group {
         Some(of) if group::expect(store, of.handle)?.state == GroupState::Formed => ONE_COPY,
+        _ if block.packed.is_some() => NO_COPY,
         _ => policy_admin::redundancy(store, redundancy)?,
     };
     Ok(Some(BlockInfo { block, redundancy, file_open }))

@@ -21,6 +21,8 @@ pub struct FileLayout {
     pub space: u64,
     /// Bytes in contiguous groups, by the policies of these.
     pub grouped: BTreeMap<PolicyId, u64>,
+    /// Bytes in blocks that are packed.
+    pub packed: u64,
     /// Bytes in groups that are being dissolved.
     pub leaving: u64,
     /// The lengths of blocks that are in no group and that may be in one, in their order.
@@ -40,6 +42,7 @@ pub fn file_layout(store: &dyn StoreRead, id: InodeId) -> Result<Option<FileLayo
         len: file.len,
         space: space.try_into().unwrap_or(0),
         grouped: BTreeMap::new(),
+        packed: 0,
         leaving: 0,
         groupable: Vec::new(),
     };
@@ -62,6 +65,7 @@ pub fn file_layout(store: &dyn StoreRead, id: InodeId) -> Result<Option<FileLayo
                     *found.grouped.entry(group.policy).or_default() += block.len;
                 }
             }
+            None if block.packed.is_some() => found.packed += block.len,
             None if may_be_grouped(&block) => found.groupable.push(block.len),
             None => {}
         }

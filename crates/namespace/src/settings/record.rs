@@ -102,6 +102,8 @@ pub struct Settings {
     pub group_short_quiet_ms: u64,
     /// Fewest bytes of a block that may be grouped (`cairn.ec.contiguous.min-length`).
     pub group_len_min: u64,
+    /// Blocks that are too short for a group wait to be packed with others (`cairn.ec.packing.enabled`).
+    pub packs: bool,
     /// What commands refuse that they once let pass: a log is replayed by the rules under which it was written, or a
     /// start would fail at what was done then. No key sets it; the NameNode puts its own [`RULES`] in force.
     pub rules: u64,
@@ -240,6 +242,7 @@ encode_settings! {
     15 group_quiet_ms: u64 = 600_000,
     16 group_short_quiet_ms: u64 = 3_600_000,
     17 group_len_min: u64 = 1 << 20,
+    18 packs: bool = false,
 }
 
 impl Default for Settings {
@@ -278,6 +281,7 @@ impl Default for Settings {
             group_quiet_ms: 600_000,
             group_short_quiet_ms: 3_600_000,
             group_len_min: 1 << 20,
+            packs: false,
             rules: RULES,
             protected_directories: Vec::new(),
         }

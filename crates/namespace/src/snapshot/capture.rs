@@ -4,6 +4,7 @@
 //! operation can forget a snapshot.
 
 use crate::block::{self, Block};
+use crate::container;
 use crate::counter::{self, Counter};
 use crate::error::Result;
 use crate::group;
@@ -435,6 +436,7 @@ fn bring_back_blocks(base: &dyn StoreRead, overlay: &mut Overlay<'_>) -> Result<
             continue;
         }
         group::set_live(overlay, &block, true)?;
+        container::bring_back(overlay, &block)?;
         overlay.put(Table::Block, &key, &record)?;
         counter::add(overlay, Counter::Blocks, i64::from(now.is_none()))?;
     }

@@ -4,7 +4,7 @@
 //! as those are still there; what was cut off a file counts where the file is. All of it follows from the records
 //! and versions: whatever changes them takes the sum of before off and puts the sum of after on.
 
-use crate::block::{self, Block, Membership};
+use crate::block::{self, Block, Membership, PackedIn};
 use crate::error::Result;
 use crate::inode::{self, Inode, InodeId};
 use crate::path::{self, Resolved};
@@ -42,7 +42,20 @@ pub(crate) fn set_group(
     block: Block,
     group: Option<Membership>,
 ) -> Result<Block> {
-    let now = Block { group, ..block.clone() };
+    set_coding(store, &block, Block { group, ..block.clone() })
+}
+
+/// Has a block be where a container has it, or nowhere else than it is itself, and counts it so.
+pub(crate) fn set_packed(
+    store: &mut dyn StoreTxn,
+    block: Block,
+    packed: Option<PackedIn>,
+) -> Result<Block> {
+    set_coding(store, &block, Block { packed, ..block.clone() })
+}
+
+/// Writes a block that is coded otherwise than before.
+fn set_coding(store: &mut dyn StoreTxn, block: &Block, now: Block) -> Result<Block> {
     block::put(store, &now)?;
     let (chain, policy, redundancy) = match path::of_inode(store, block.file)? {
         Some(mut at) => {
@@ -57,9 +70,9 @@ pub(crate) fn set_group(
             (chain, policy, redundancy_of(store, block.file)?)
         }
     };
-    let is_counted = block::is_in_place(store, &block)? || is_block_kept(store, &block)?;
+    let is_counted = block::is_in_place(store, block)? || is_block_kept(store, block)?;
     if let Some(redundancy) = redundancy.filter(|_| is_counted && usage::has_quota(&chain)) {
-        let before = usage::of_block(store, redundancy, policy, &block, block.len)?;
+        let before = usage::of_block(store, redundancy, policy, block, block.len)?;
         let after = usage::of_block(store, redundancy, policy, &now, now.len)?;
         usage::charge(store, &chain, after.minus(before))?;
     }

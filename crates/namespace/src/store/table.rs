@@ -80,4 +80,8 @@ tables! {
     DelegationToken = "delegation-token",
     /// Master keys of delegation tokens by number.
     TokenKey = "token-key",
+    /// Containers of small blocks by id.
+    Container = "container",
+    /// What is packed in them, or to be, by container and slot.
+    PackSlot = "pack-slot",
 }

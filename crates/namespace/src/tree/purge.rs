@@ -115,10 +115,7 @@ fn purge_files(
         // One whose records do not fit is told of where it is looked at by itself.
         file.is_special
             || file.blocks.len() as u64 != file.block_count
-            || file
-                .blocks
-                .iter()
-                .any(|block| block.copy_source().is_some() || block.group.is_some())
+            || file.blocks.iter().any(|block| block.copy_source().is_some() || block.is_coded())
     };
     let (alone, together): (Vec<_>, Vec<_>) = found.into_iter().partition(is_alone);
     let keys: Vec<_> = together.iter().map(|file| file.id.key()).collect();

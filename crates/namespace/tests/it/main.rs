@@ -15,6 +15,7 @@ mod leases;
 mod model;
 mod ordered_snapshots;
 mod orders;
+mod packs;
 mod permissions;
 mod policies;
 mod protected;

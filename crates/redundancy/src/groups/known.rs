@@ -52,7 +52,7 @@ pub(crate) struct Proving {
 pub(crate) struct Groups {
     /// By handle.
     attempts: BTreeMap<BlockId, Attempt>,
-    /// By member or parity, as long as its group has more replicas than it needs.
+    /// By member or parity, as long as its group has more replicas than it needs; by container.
     proofs: BTreeMap<BlockId, Proof>,
     /// By member or parity, what is being read so that others may go.
     proving: BTreeMap<BlockId, Proving>,
@@ -229,7 +229,18 @@ impl Groups {
             self.dropped.remove(&member);
         }
         let parities = (0..MAX_UNITS_PER_GROUP as u8).map(|slot| handle.internal(UnitIndex(slot)));
-        for id in members.iter().copied().chain(parities) {
+        // What was read of a container is asked for as long as plain replicas are left of what is packed in it.
+        let members = members.iter().copied().filter(|id| !id.is_container());
+        for id in members.chain(parities) {
+            self.proofs.remove(&id);
+            self.proving.remove(&id);
+        }
+    }
+
+    /// A container is no more.
+    pub(crate) fn forget_container(&mut self, id: BlockId) {
+        if id.is_container() {
+            self.attempts.remove(&id);
             self.proofs.remove(&id);
             self.proving.remove(&id);
         }

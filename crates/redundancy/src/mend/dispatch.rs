@@ -107,6 +107,10 @@ impl Cluster {
             if !encodes.is_empty() {
                 commands.push(Command::Encode(encodes));
             }
+            let packs = self.still_to_pack(handle, std::mem::take(&mut outbox.packs));
+            if !packs.is_empty() {
+                commands.push(Command::Pack(packs));
+            }
             let proves = self.still_to_prove(std::mem::take(&mut outbox.proves));
             if !proves.is_empty() {
                 commands.push(Command::Prove(proves));
@@ -125,6 +129,7 @@ impl Cluster {
             }
         }
         self.revoke_surplus(lookup, handle, now);
+        self.keep_of_packed(lookup, handle, now);
         let invalid = self.take_invalidations(handle, now);
         if !invalid.is_empty() {
             commands.push(Command::Invalidate(invalid));

@@ -2,7 +2,7 @@
 
 use crate::block::BlockRef;
 use crate::command::{
-    BlockRecovery, EncodeOrder, GroupRebuild, ProveOrder, Reconstruction, Transfer,
+    BlockRecovery, EncodeOrder, GroupRebuild, PackOrder, ProveOrder, Reconstruction, Transfer,
 };
 use cairn_stripe::BlockId;
 use std::collections::BTreeSet;
@@ -21,6 +21,7 @@ pub(crate) struct Outbox {
     pub reconstructions: Vec<Waiting<Reconstruction>>,
     pub rebuilds: Vec<Waiting<GroupRebuild>>,
     pub encodes: Vec<EncodeOrder>,
+    pub packs: Vec<PackOrder>,
     pub proves: Vec<ProveOrder>,
     /// Members of contiguous groups that no file has any more.
     pub retired: Vec<BlockRef>,
@@ -39,6 +40,7 @@ impl Outbox {
     pub(crate) fn is_empty(&self) -> bool {
         self.work_len() == 0
             && self.encodes.is_empty()
+            && self.packs.is_empty()
             && self.proves.is_empty()
             && self.retired.is_empty()
             && self.recoveries.is_empty()

@@ -143,6 +143,23 @@ pub struct BlockReportResponseProto {
     pub cmd: ::core::option::Option<DatanodeCommandProto>,
 }
 
+/// `hadoop.hdfs.datanode.BlockToPackProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BlockToPackProto {
+    /// Field 1000 `slot`.
+    #[prost(uint32, required, tag = "1000")]
+    pub slot: u32,
+    /// Field 1001 `block`.
+    #[prost(message, required, tag = "1001")]
+    pub block: super::hdfs::BlockProto,
+    /// Field 1002 `crc32c`.
+    #[prost(fixed32, required, tag = "1002")]
+    pub crc32c: u32,
+    /// Field 1003 `datanodes`.
+    #[prost(uint32, repeated, tag = "1003", packed = "true")]
+    pub datanodes: ::std::vec::Vec<u32>,
+}
+
 /// `hadoop.hdfs.datanode.CacheReportRequestProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CacheReportRequestProto {
@@ -484,6 +501,9 @@ pub struct HeartbeatRequestProto {
     /// Field 1005 `proved`.
     #[prost(message, repeated, tag = "1005")]
     pub proved: ::std::vec::Vec<ProvedReplicaProto>,
+    /// Field 1006 `packed`.
+    #[prost(message, repeated, tag = "1006")]
+    pub packed: ::std::vec::Vec<PackedContainerProto>,
 }
 
 /// `hadoop.hdfs.datanode.HeartbeatResponseProto`.
@@ -525,6 +545,9 @@ pub struct HeartbeatResponseProto {
     /// Field 1005 `retired`.
     #[prost(message, repeated, tag = "1005")]
     pub retired: ::std::vec::Vec<super::hdfs::BlockProto>,
+    /// Field 1006 `packs`.
+    #[prost(message, repeated, tag = "1006")]
+    pub packs: ::std::vec::Vec<PackOrderProto>,
 }
 
 /// `hadoop.hdfs.datanode.KeyUpdateCommandProto`.
@@ -561,6 +584,81 @@ pub struct LocateUnitsResponseProto {
     /// Field 1003 `viewed`.
     #[prost(message, optional, tag = "1003")]
     pub viewed: ::core::option::Option<ViewedGroupProto>,
+    /// Field 1004 `packed`.
+    #[prost(message, optional, tag = "1004")]
+    pub packed: ::core::option::Option<PackedBlockProto>,
+}
+
+/// `hadoop.hdfs.datanode.PackOrderProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PackOrderProto {
+    /// Field 1000 `container`.
+    #[prost(message, required, tag = "1000")]
+    pub container: super::hdfs::ExtendedBlockProto,
+    /// Field 1001 `storageUuid`.
+    #[prost(string, required, tag = "1001")]
+    pub storage_uuid: ::std::string::String,
+    /// Field 1002 `storageType`.
+    #[prost(enumeration = "super::hdfs::StorageTypeProto", optional, tag = "1002")]
+    pub storage_type: ::core::option::Option<i32>,
+    /// Field 1003 `datanodes`.
+    #[prost(message, repeated, tag = "1003")]
+    pub datanodes: ::std::vec::Vec<super::hdfs::DatanodeInfoProto>,
+    /// Field 1004 `blocks`.
+    #[prost(message, repeated, tag = "1004")]
+    pub blocks: ::std::vec::Vec<BlockToPackProto>,
+}
+
+/// `hadoop.hdfs.datanode.PackedBlockProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PackedBlockProto {
+    /// Field 1000 `container`.
+    #[prost(message, required, tag = "1000")]
+    pub container: super::hdfs::ExtendedBlockProto,
+    /// Field 1001 `offset`.
+    #[prost(uint64, required, tag = "1001")]
+    pub offset: u64,
+    /// Field 1002 `len`.
+    #[prost(uint64, required, tag = "1002")]
+    pub len: u64,
+    /// Field 1003 `crc32c`.
+    #[prost(fixed32, required, tag = "1003")]
+    pub crc32c: u32,
+    /// Field 1004 `checksumType`.
+    #[prost(enumeration = "super::hdfs::ChecksumTypeProto", required, tag = "1004")]
+    pub checksum_type: i32,
+    /// Field 1005 `bytesPerChecksum`.
+    #[prost(uint32, required, tag = "1005")]
+    pub bytes_per_checksum: u32,
+}
+
+/// `hadoop.hdfs.datanode.PackedContainerProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PackedContainerProto {
+    /// Field 1000 `container`.
+    #[prost(message, required, tag = "1000")]
+    pub container: super::hdfs::BlockProto,
+    /// Field 1001 `error`.
+    #[prost(string, optional, tag = "1001")]
+    pub error: ::core::option::Option<::std::string::String>,
+    /// Field 1002 `storageUuid`.
+    #[prost(string, optional, tag = "1002")]
+    pub storage_uuid: ::core::option::Option<::std::string::String>,
+    /// Field 1003 `crc32c`.
+    #[prost(fixed32, optional, tag = "1003")]
+    pub crc32c: ::core::option::Option<u32>,
+    /// Field 1004 `leftOut`.
+    #[prost(uint32, repeated, tag = "1004", packed = "true")]
+    pub left_out: ::std::vec::Vec<u32>,
+    /// Field 1005 `crcs`.
+    #[prost(fixed32, repeated, tag = "1005", packed = "true")]
+    pub crcs: ::std::vec::Vec<u32>,
+    /// Field 1006 `checksumType`.
+    #[prost(enumeration = "super::hdfs::ChecksumTypeProto", optional, tag = "1006")]
+    pub checksum_type: ::core::option::Option<i32>,
+    /// Field 1007 `bytesPerChecksum`.
+    #[prost(uint32, optional, tag = "1007")]
+    pub bytes_per_checksum: ::core::option::Option<u32>,
 }
 
 /// `hadoop.hdfs.datanode.ProveOrderProto`.

@@ -2113,6 +2113,21 @@ pub struct GetGroupStatusResponseProto {
     /// Field 1016 `renewed`.
     #[prost(uint64, required, tag = "1016")]
     pub renewed: u64,
+    /// Field 1017 `containers`.
+    #[prost(uint64, optional, tag = "1017")]
+    pub containers: ::core::option::Option<u64>,
+    /// Field 1018 `packedBlocks`.
+    #[prost(uint64, optional, tag = "1018")]
+    pub packed_blocks: ::core::option::Option<u64>,
+    /// Field 1019 `packedBytes`.
+    #[prost(uint64, optional, tag = "1019")]
+    pub packed_bytes: ::core::option::Option<u64>,
+    /// Field 1020 `deadPackedBytes`.
+    #[prost(uint64, optional, tag = "1020")]
+    pub dead_packed_bytes: ::core::option::Option<u64>,
+    /// Field 1021 `packedWithCopies`.
+    #[prost(uint64, optional, tag = "1021")]
+    pub packed_with_copies: ::core::option::Option<u64>,
 }
 
 /// `hadoop.hdfs.GetLinkTargetRequestProto`.

@@ -83,6 +83,10 @@ fn rows(status: &GroupStatus) -> Vec<Vec<String>> {
         ("Formed since the start", status.formed.to_string()),
         ("Abandoned since the start", status.abandoned.to_string()),
         ("Made anew since the start", status.renewed.to_string()),
+        ("Containers of small blocks", status.containers.to_string()),
+        ("Packed in these", sized(status.packed_blocks, status.packed_bytes)),
+        ("Dead in containers", output::size(status.dead_packed_bytes)),
+        ("Packed with copies to delete", status.packed_with_copies.to_string()),
         ("Paused", paused),
         ("Counted", counted),
     ]
@@ -112,6 +116,11 @@ fn as_json(status: &GroupStatus) -> Value {
         "formed": status.formed,
         "abandoned": status.abandoned,
         "renewed": status.renewed,
+        "containers": status.containers,
+        "packed_blocks": status.packed_blocks,
+        "packed_bytes": status.packed_bytes,
+        "dead_packed_bytes": status.dead_packed_bytes,
+        "packed_with_copies": status.packed_with_copies,
         "paused": paused_json(&status.paused),
         "counted_ms_ago": status.counted_ms_ago,
     })

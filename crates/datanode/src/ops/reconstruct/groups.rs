@@ -5,6 +5,8 @@
 //! rebuild   any k units --> lost members and parities, proven against what is recorded
 //! decode    any k units --> a range of a member that nobody has, each chunk proven
 //! prove     a replica, from its disk --> its sum, on which it may stay as the only one
+//! pack      small blocks --> a container of them, read back from its disk by its index
+//! unpack    a range of a container --> a packed block, as its writer's client has summed it
 //! ```
 //! `groups/order.rs` checks what the NameNode orders, `units.rs` reads the units of a group side by side, `sinks.rs` writes.
 //! What is computed and believed is decided by [`cairn_replica::group`], which unit is read next by
@@ -14,14 +16,18 @@
 mod decode;
 mod encode;
 mod order;
+mod pack;
 mod prove;
 mod rebuild;
 mod sinks;
 mod units;
+mod unpack;
 
 pub(crate) use decode::Decoder;
 pub(crate) use order::{Group, Place};
+pub(crate) use pack::start_packs;
 pub(crate) use prove::start_proves;
+pub(crate) use unpack::{Packed, Unpacked};
 
 use super::claim::{Claim, Refusal};
 use crate::error::DataNodeError;

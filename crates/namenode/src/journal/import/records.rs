@@ -516,6 +516,7 @@ fn blocks(
             state,
             unit_crcs: Vec::new(),
             group: None,
+            packed: None,
         }
     });
     let blocks: Vec<Block> = blocks.collect();

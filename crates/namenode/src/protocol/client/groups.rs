@@ -147,8 +147,10 @@ pub async fn get_group_status(node: &NameNode, call: &Call) -> Answer {
     let now = node.now();
     let counted = node.group_work.counts(now);
     let (counts, ago_ms) = counted.unwrap_or_default();
-    let (attempts, with_surplus) =
-        node.see_cluster(|cluster| (cluster.attempt_count(), cluster.groups_with_surplus()));
+    let (attempts, with_surplus, packed_with_copies) = node.see_cluster(|cluster| {
+        let packed = cluster.packed_with_replicas();
+        (cluster.attempt_count(), cluster.groups_with_surplus(), packed)
+    });
     let since = |count: &AtomicU64| count.load(Ordering::Relaxed);
     answer(&pb::GetGroupStatusResponseProto {
         paused: Some(pauses_proto(node.ns.read(|store| query::group_pauses(store))?)),
@@ -170,5 +172,10 @@ pub async fn get_group_status(node: &NameNode, call: &Call) -> Answer {
         formed: since(&node.group_work.formed),
         abandoned: since(&node.group_work.abandoned),
         renewed: since(&node.group_work.renewed),
+        containers: Some(counts.containers),
+        packed_blocks: Some(counts.packed),
+        packed_bytes: Some(counts.packed_bytes),
+        dead_packed_bytes: Some(counts.left_bytes),
+        packed_with_copies: Some(packed_with_copies as u64),
     })
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use cairn_namespace::query::{FileBlocks, FileStatus, SmallFile};
-use cairn_namespace::{Block, BlockState, Inode};
+use cairn_namespace::{Block, BlockState, Inode, block};
 use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageState};
 use cairn_stripe::{BlockId, GenerationStamp, PolicyLayout, Redundancy, UnitIndex};
 use cairn_wire::proto::hdfs as pb;
@@ -15,6 +15,7 @@ use super::super::convert;
 use super::encode::{Located, LocatedFile, Signed};
 use super::places::Places;
 use crate::dice::dice;
+use crate::journal::Namesystem;
 use crate::node::NameNode;
 
 /// What every located block needs besides the block.
@@ -29,6 +30,8 @@ pub struct Locator<'a> {
     pub now: Now,
     /// Whether the reader could not read from the places that it was told before.
     pub after_failure: bool,
+    /// The file system, for containers.
+    pub ns: &'a Namesystem,
 }
 
 impl<'a> Locator<'a> {
@@ -36,7 +39,8 @@ impl<'a> Locator<'a> {
     pub fn for_writers(node: &'a NameNode, cluster: &'a Cluster) -> Locator<'a> {
         let block_pool = node.ns.identity().block_pool_id.as_str();
         let reader = Reader::default();
-        Locator { cluster, block_pool, reader, now: node.now(), after_failure: false }
+        let (now, after_failure, ns) = (node.now(), false, &node.ns);
+        Locator { cluster, block_pool, reader, now, after_failure, ns }
     }
 }
 
@@ -89,6 +93,9 @@ impl Locator<'_> {
     pub fn places(&self, block: &Block, layout: &Layout) -> Places {
         if block.state == BlockState::Complete {
             let places = self.complete_places(block, layout);
+            if let Some(at) = block.packed {
+                return self.with_container(places, at.container);
+            }
             match block.group {
                 Some(of) => self.with_decoders(places, of.handle),
                 None => places,
@@ -156,6 +163,29 @@ impl Locator<'_> {
         able.retain(|storage| known.insert(self.cluster.storage(*storage).node));
         let storages = able.into_iter().map(|storage| (storage, UnitIndex(0))).collect();
         Places { storages, corrupt }
+    }
+
+    /// The places of a packed block: those of plain replicas that are left, else those of its container, behind which
+    /// those who decode it may stand.
+    fn with_container(&self, plain: Places, container: BlockId) -> Places {
+        if !plain.corrupt && !plain.storages.is_empty() && !self.after_failure {
+            return plain;
+        }
+        let found = self.ns.read(|store| block::get(store, container));
+        let Ok(Some(container)) = found else { return plain };
+        let mut places = self.complete_places(&container, &Layout::Replicated { copies: 1 });
+        if places.corrupt {
+            places.storages.clear();
+            places.corrupt = false;
+        }
+        if let Some(of) = container.group {
+            places = self.with_decoders(places, of.handle);
+        }
+        if !plain.corrupt {
+            let known = places.storages.clone();
+            places.storages.extend(plain.storages.into_iter().filter(|at| !known.contains(at)));
+        }
+        places
     }
 
     /// The places of a member of a contiguous group: where none of them can be read from a node that is heard of, or the

@@ -37,7 +37,10 @@ pub(super) fn with_locator<R>(
     let block_pool = node.ns.identity().block_pool_id.as_str();
     let reader = Reader { host: &host, rack: rack.as_deref() };
     let now = node.now();
-    node.see_cluster(|cluster| work(&Locator { cluster, block_pool, reader, now, after_failure }))
+    let ns = &node.ns;
+    node.see_cluster(|cluster| {
+        work(&Locator { cluster, block_pool, reader, now, after_failure, ns })
+    })
 }
 
 /// What issues block tokens to whoever calls.

@@ -63,9 +63,11 @@ impl Encoder<'_> {
         let mut proto = dn::DatanodeCommandProto::default();
         let cmd_type = match command {
             Command::Register => return Ok(Some(register())),
-            Command::Encode(_) | Command::Rebuild(_) | Command::Prove(_) | Command::Retire(_) => {
-                return Ok(None);
-            }
+            Command::Encode(_)
+            | Command::Pack(_)
+            | Command::Rebuild(_)
+            | Command::Prove(_)
+            | Command::Retire(_) => return Ok(None),
             Command::Transfer(transfers) => {
                 proto.blk_cmd = Some(self.transfer(transfers));
                 Type::BlockCommand

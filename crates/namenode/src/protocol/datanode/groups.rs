@@ -30,6 +30,7 @@ pub(super) struct Orders {
     pub rebuilds: Vec<dn::GroupRebuildOrderProto>,
     pub proves: Vec<dn::ProveOrderProto>,
     pub retired: Vec<pb::BlockProto>,
+    pub packs: Vec<dn::PackOrderProto>,
 }
 
 /// Those among the commands for a DataNode's heartbeat. `pool` is the block pool's id.
@@ -59,6 +60,11 @@ pub(super) fn orders(
                     storage_uuid: cluster.storage(work.storage).uuid.clone(),
                 };
                 orders.proves.extend(works.iter().map(prove));
+            }
+            Command::Pack(works) => {
+                for work in works {
+                    orders.packs.extend(encoder.pack(work)?);
+                }
             }
             Command::Retire(blocks) => orders.retired.extend(blocks.iter().map(block)),
             _ => {}
@@ -246,13 +252,14 @@ pub(super) fn locate_units(node: &NameNode, call: &Call) -> Answer {
             found.viewed = viewed.map(|viewed| encoder.viewed(&viewed));
             return Ok(Ok(found));
         }
-        let Some(Elsewhere { len, relays, group }) =
+        let Some(Elsewhere { len, relays, group, packed }) =
             elsewhere::elsewhere(cluster, lookup, (id, gs), reader, now)?
         else {
             return Ok(Ok(found));
         };
         let encoder = Encoder { cluster, lookup, pool };
-        let own = BlockRef { id, gs, len };
+        let own = packed.map_or(BlockRef { id, gs, len }, |at| at.container);
+        found.packed = packed.map(|at| encoder.packed_block(&at));
         let slot = group.as_ref().map_or(UnitIndex(0), |(_, slot, _)| *slot);
         let relays = relays.into_iter();
         found.relays = relays.map(|storage| encoder.unit(slot, &own, storage)).collect();

@@ -15,6 +15,7 @@ use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use tracing::{debug, info, warn};
 
 use super::block_list::{decode_buffers, decode_longs};
+use super::packs::packed;
 use super::register::{claim, disallow, named, unless_replaced, unregistered, verify};
 use super::{commands, groups, orders};
 use crate::node::NameNode;
@@ -68,6 +69,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         group_rebuilds: of_groups.rebuilds,
         proves: of_groups.proves,
         retired: of_groups.retired,
+        packs: of_groups.packs,
     })
 }
 
@@ -76,6 +78,7 @@ fn told(mut request: dn::HeartbeatRequestProto) -> Told {
     let failed_work = std::mem::take(&mut request.failed_work).into_iter().map(failure).collect();
     let scrubbed = std::mem::take(&mut request.scrubbed).into_iter().map(scrub_result).collect();
     let encoded = std::mem::take(&mut request.encoded).into_iter().map(groups::encoded).collect();
+    let of_packed = std::mem::take(&mut request.packed).into_iter().map(packed).collect();
     let proved = std::mem::take(&mut request.proved).into_iter().map(groups::proved).collect();
     let slow_peers = std::mem::take(&mut request.slow_peers).into_iter().filter_map(slow_peer);
     let slow_disks = std::mem::take(&mut request.slow_disks).into_iter().filter_map(slow_disk);
@@ -83,6 +86,7 @@ fn told(mut request: dn::HeartbeatRequestProto) -> Told {
         failed_work,
         scrubbed,
         encoded,
+        packed: of_packed,
         proved,
         slow_peers: slow_peers.collect(),
         slow_disks: slow_disks.collect(),
