@@ -157,6 +157,14 @@ fn what_a_power_cut_has_torn_counts_for_no_more_than_it_is() {
     assert_eq!(run(8616, options, &mut Right).violation, None);
 }
 
+/// All of a group that answer have lost power since, one of them its end, and one is silent that has it.
+#[test]
+fn a_group_is_not_cut_to_a_torn_unit_while_others_may_decode_more() {
+    for seed in [94146, 116662, 129015] {
+        assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
+    }
+}
+
 /// The order to delete surplus is lost, and a writer goes on with it alone (43539). An appended replica is not told of as
 /// finalized before its block is complete (59930).
 #[test]

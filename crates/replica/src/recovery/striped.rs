@@ -151,20 +151,26 @@ impl Units {
         geometry.has_no_stripe(&all)
     }
 
-    /// Whether more than `len` bytes may have been acknowledged and are there, if not in the units that have answered:
-    /// with fewer than `k` whose nodes have not been down, others have lost the end of what they acknowledged.
+    /// Whether more than `len` bytes may have been acknowledged and are there, if not in the units that have answered alone:
+    /// with fewer than `k` whose nodes have not been down, others have lost the end of what they acknowledged, and those that
+    /// are silent may decode it with what is left.
     fn may_hide_stripes(&self, geometry: &Geometry, len: u64) -> bool {
-        let is_sure =
-            |unit: &UnitIndex, info: &RecoveryInfo| info.len > 0 && !self.may_be_torn(*unit, info);
-        let sure: Vec<u64> = self
-            .usable
-            .iter()
-            .filter(|(unit, (_, info))| is_sure(unit, info))
-            .map(|(_, (_, info))| info.len / geometry.cell_len() * geometry.stripe_len())
-            .collect();
+        let stripes = |info: &RecoveryInfo| info.len / geometry.cell_len() * geometry.stripe_len();
+        let with_bytes = || self.usable.iter().filter(|(_, (_, info))| info.len > 0);
+        let is_sure = |(unit, (_, info)): &(&UnitIndex, &(usize, RecoveryInfo))| {
+            !self.may_be_torn(**unit, info)
+        };
+        let sure: Vec<u64> =
+            with_bytes().filter(is_sure).map(|(_, (_, info))| stripes(info)).collect();
+        let acknowledged = sure.iter().min().copied().unwrap_or(u64::MAX);
+        let mut held: Vec<u64> = with_bytes().map(|(_, (_, info))| stripes(info)).collect();
+        held.sort_unstable_by_key(|len| std::cmp::Reverse(*len));
         let more = self.unanswered.iter().filter(|unit| !self.usable.contains_key(*unit)).count();
-        let most = sure.iter().min().copied().unwrap_or(u64::MAX);
-        sure.len() < geometry.k() && sure.len() + more >= geometry.k() && most > len
+        let there = match geometry.k().saturating_sub(more) {
+            0 => u64::MAX,
+            needed => held.get(needed - 1).copied().unwrap_or(0),
+        };
+        sure.len() < geometry.k() && more > 0 && acknowledged.min(there) > len
     }
 
     /// Whether a unit has a part of the first cell only, its node has not been down, and nobody is known to have got

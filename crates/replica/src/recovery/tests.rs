@@ -305,7 +305,11 @@ fn a_group_is_not_dropped_while_a_rack_is_away_that_may_have_its_stripes() {
 fn a_group_is_not_cut_shorter_than_what_may_be_acknowledged_because_a_unit_is_torn() {
     let waits = |unanswered| Err(RecoveryError::Unanswered { unanswered });
     check_group("3|3|3|3|3|2t|?| | ", 0, waits(3));
-    check_group("3t|3t|3t|3|3|2t|?| | ", 0, Ok(2 * STRIPE));
+    check_group("3t|3t|3t|3|3|2t|?| | ", 0, waits(3));
+    // The nodes of all that answer have been down.
+    check_group("4t|4t|4t|4t|4t|1t|?|-|-", 0, waits(1));
+    check_group("4t|4t|4t|4t|1t|1t|?|-|-", 0, Ok(STRIPE));
+    check_group("4t|4t|4t|4t|4t|1t|-|-|-", 0, Ok(STRIPE));
     check_group("3|3|3|3|3|2t|-|-|-", 0, Ok(2 * STRIPE));
     check_group("3|3|3|3|3|3|?|2t| ", 0, Ok(3 * STRIPE));
 }
