@@ -277,11 +277,11 @@ impl World<'_> {
             let id = status.inode.id;
             match policy {
                 Some(policy) => {
-                    self.begin_write(at, |hand| striped::write(hand, id, policy, len));
+                    self.begin_write(at, id, |hand| striped::write(hand, id, policy, len));
                 }
                 None => {
                     let file = replicated::File { id, copies, len: 0, wanted: len };
-                    self.begin_write(at, |hand| replicated::write(hand, file, None));
+                    self.begin_write(at, id, |hand| replicated::write(hand, file, None));
                 }
             }
         }
@@ -291,17 +291,21 @@ impl World<'_> {
     fn begin_write<F: Future<Output = bool> + 'static>(
         &mut self,
         at: usize,
+        file: InodeId,
         program: impl FnOnce(Hand) -> F,
     ) {
+        self.clients[at].writes.insert(file);
         let hand = Hand::of(&self.clients[at].holder());
         self.clients[at].renewed_ms = self.now_ms;
-        self.clients[at].job = Some(Box::new(Program::new(hand.clone(), program(hand))));
+        self.clients[at].job = Some(Box::new(Program::new(hand.clone(), file, program(hand))));
     }
 
     fn begin_append(&mut self, at: usize, file: InodeId, path: String) {
         let call = self.clients[at].next_call();
         let holder = self.clients[at].holder();
-        if self.model.files.get(&file).is_none_or(|known| known.is_striped) {
+        // Both would have one name, and a file without blocks has nothing by which they could be told apart.
+        let is_written_by_it = self.clients[at].writes.contains(&file);
+        if is_written_by_it || self.model.files.get(&file).is_none_or(|known| known.is_striped) {
             return;
         }
         let new_block = self.rng.one_in(3);
@@ -315,13 +319,13 @@ impl World<'_> {
                 let copies = crate::name_node::sure(status).map_or(2, |(_, s)| s.replication());
                 let file = replicated::File { id: file, copies, len, wanted: len + more };
                 if let Some(located) = last {
-                    self.begin_write(at, |hand| replicated::append(hand, file, located));
+                    self.begin_write(at, file.id, |hand| replicated::append(hand, file, located));
                     return;
                 }
                 let found = cairn_namespace::query::file_blocks(&self.name_node.store, file.id);
                 let last = crate::name_node::sure(found).and_then(|found| found.last);
                 let previous = last.map(|(_, block)| block.reference()).filter(|_| new_block);
-                self.begin_write(at, move |hand| replicated::write(hand, file, previous));
+                self.begin_write(at, file.id, move |hand| replicated::write(hand, file, previous));
             }
             Err(error) => self.refused(&holder, "append", &error),
         }

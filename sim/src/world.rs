@@ -14,10 +14,10 @@ use cairn_namespace::ops::ec::SetEcPolicy;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::snapshot::AllowSnapshot;
-use cairn_namespace::{CallId, Command, Outcome};
+use cairn_namespace::{CallId, Command, InodeId, Outcome};
 use cairn_redundancy::{AdminState, BlockRef, StorageType};
 use cairn_stripe::{BlockId, CodecName, GenerationStamp, Policy};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Events between two looks at all that the cluster knows, on average: looks that cost next to nothing.
 const EVENTS_A_LOOK: u64 = 200;
@@ -78,6 +78,8 @@ pub(crate) struct Client {
     pub(crate) renewed_ms: u64,
     /// What it is at.
     pub(crate) job: Option<Box<dyn Job>>,
+    /// Files that it writes, also while a step of that is under way.
+    pub(crate) writes: BTreeSet<InodeId>,
 }
 
 /// What a client is at; between two of its steps anything can happen.
@@ -91,7 +93,7 @@ pub(crate) trait Job {
 
 impl Client {
     pub(crate) fn new(number: usize) -> Client {
-        Client { number, deaths: 0, calls: 0, renewed_ms: 0, job: None }
+        Client { number, deaths: 0, calls: 0, renewed_ms: 0, job: None, writes: BTreeSet::new() }
     }
 
     pub(crate) fn holder(&self) -> String {
@@ -111,6 +113,7 @@ impl Client {
         self.deaths += 1;
         self.calls = 0;
         self.job = None;
+        self.writes.clear();
     }
 }
 

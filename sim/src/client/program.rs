@@ -157,14 +157,19 @@ impl Hand {
 /// See the module.
 pub(super) struct Program {
     hand: Hand,
+    file: InodeId,
     /// Whether the file was written to its end.
     future: Pin<Box<dyn Future<Output = bool>>>,
     tries: u32,
 }
 
 impl Program {
-    pub(super) fn new(hand: Hand, future: impl Future<Output = bool> + 'static) -> Program {
-        Program { hand, future: Box::pin(future), tries: 0 }
+    pub(super) fn new(
+        hand: Hand,
+        file: InodeId,
+        future: impl Future<Output = bool> + 'static,
+    ) -> Program {
+        Program { hand, file, future: Box::pin(future), tries: 0 }
     }
 }
 
@@ -189,7 +194,7 @@ impl World<'_> {
             program.hand.question.replace(Some(question));
             match program.tries < TRIES {
                 true => self.clients[at].job = Some(program),
-                false => self.gives_up(at),
+                false => self.gives_up(at, program.file),
             }
             return;
         }
@@ -198,13 +203,17 @@ impl World<'_> {
         program.hand.news.take().into_iter().for_each(|news| news(self));
         match done {
             Poll::Pending => self.clients[at].job = Some(program),
-            Poll::Ready(true) => self.count("files written"),
-            Poll::Ready(false) => self.gives_up(at),
+            Poll::Ready(true) => {
+                self.clients[at].writes.remove(&program.file);
+                self.count("files written");
+            }
+            Poll::Ready(false) => self.gives_up(at, program.file),
         }
     }
 
-    fn gives_up(&mut self, at: usize) {
+    fn gives_up(&mut self, at: usize, file: InodeId) {
         let holder = self.clients[at].holder();
+        self.clients[at].writes.remove(&file);
         self.note(|| format!("{holder} gives its file up"));
         self.count("writers break");
     }

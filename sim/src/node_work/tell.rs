@@ -24,7 +24,10 @@ impl World<'_> {
             }
             return;
         }
-        if self.name_node.up && self.call_full_report(node, lease, &report) {
+        let life = self.nodes[node].life;
+        let is_told = self.name_node.up && self.call_full_report(node, lease, &report);
+        // It may have fallen meanwhile: then it tells again as it starts, and what has become of its replicas is untold.
+        if is_told && self.nodes[node].life == life {
             self.nodes[node].next_report_ms = self.now_ms + REPORT_INTERVAL_MS;
             self.nodes[node].has_reported = true;
             if self.unlucky(10) {

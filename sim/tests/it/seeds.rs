@@ -133,6 +133,23 @@ fn a_writer_that_comes_after_a_recovery_that_found_nothing_is_told_of_no_byte() 
     }
 }
 
+/// A DataNode falls while its full report is taken: what the fall has torn is untold.
+#[test]
+fn a_node_that_falls_during_its_report_has_told_nothing_of_what_it_has_then() {
+    for seed in [87165, 95308] {
+        assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
+    }
+}
+
+/// One client begins to append while another step of its own still writes that file.
+#[test]
+fn a_client_is_one_stream_of_a_file_at_a_time() {
+    let options = Options { is_contended: true, ..Options::default() };
+    for seed in [8062, 8192, 8382, 9451, 10418] {
+        assert_eq!(run(seed, options, &mut Right).violation, None, "seed {seed}");
+    }
+}
+
 /// What a DataNode has read before it registered was not ordered by the NameNode that it registers with.
 #[test]
 fn a_replica_that_was_read_before_its_node_registered_is_not_proven() {
