@@ -24,7 +24,7 @@ class Cluster:
             "fs.defaultFS": f"hdfs://127.0.0.1:{self.rpc}",
             "dfs.heartbeat.interval": "1",
         }
-        self.start("namenode", ["--data", f"{folder}/name"], {
+        self.namenode_keys = {
             "dfs.namenode.rpc-address": f"127.0.0.1:{self.rpc}",
             "dfs.namenode.http-address": f"127.0.0.1:{self.http}",
             # A silent DataNode is dead after 12 s.
@@ -32,10 +32,14 @@ class Cluster:
             "dfs.namenode.redundancy.interval.seconds": "1",
             "dfs.namenode.safemode.extension": "0",
             **keys,
-        })
+        }
+        self.start_namenode()
         self.until("the NameNode serves", lambda: self.page("/isActive"))
         for number in range(datanodes):
             self.start_datanode(number)
+
+    def start_namenode(self):
+        self.start("namenode", ["--data", f"{self.folder}/name"], self.namenode_keys)
 
     def start_datanode(self, number):
         self.start(f"datanode-{number}", ["--data", f"{self.folder}/data-{number}"], {

@@ -124,6 +124,15 @@ impl Cluster {
         self.is_group_whole(lookup, slots.id, now) && self.unproven(&slots).is_empty()
     }
 
+    /// Has the containers of a container's group read where they are, one after the other, that were not since their
+    /// storages began their lives: until then it is not safe.
+    pub fn have_containers_proven(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
+        if let Some(slots) = group_of(lookup, id) {
+            let unproven = self.unproven(&slots);
+            self.have_one_proven(&slots, unproven);
+        }
+    }
+
     /// The containers of a group that were not read where they are since their storage began its life, and where
     /// they are.
     fn unproven(&self, slots: &Slots) -> Vec<(UnitIndex, Vec<StorageHandle>)> {
@@ -151,10 +160,7 @@ impl Cluster {
         self.packed.note(id, !places.is_empty());
         let Some(container) = facts.packed.filter(|_| !places.is_empty()) else { return };
         if !self.is_container_safe(lookup, container, self.last_event) {
-            if let Some(slots) = group_of(lookup, container) {
-                let unproven = self.unproven(&slots);
-                self.have_one_proven(&slots, unproven);
-            }
+            self.have_containers_proven(lookup, container);
             return;
         }
         if self.groups.is_held() {

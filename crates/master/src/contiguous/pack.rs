@@ -249,7 +249,10 @@ fn next(
         ContainerState::Sealed | ContainerState::Packing { .. } => {
             match look.cluster.is_container_safe(&lookup, of.id, look.now) {
                 true => Next::Pack,
-                false => Next::Nothing,
+                false => {
+                    look.cluster.have_containers_proven(&lookup, of.id);
+                    Next::Nothing
+                }
             }
         }
         ContainerState::Packed => match container::is_empty(look.store, of.id)? {

@@ -176,6 +176,28 @@ fn containers_are_read_anew_before_anything_goes_after_a_start() {
     assert_eq!(read, (0..3).map(container).collect());
 }
 
+/// A DataNode starts again after the group was formed, and before anything is packed: no copy is there to have it asked for.
+#[test]
+fn containers_are_read_anew_before_anything_is_packed() {
+    let mut world = world();
+    let is_safe =
+        |world: &World| world.cluster.is_container_safe(&world.blocks, container(0), world.now);
+    world.run(3000, &[]);
+    assert!(is_safe(&world));
+    world.cluster.groups.forget_proofs();
+    assert!(!is_safe(&world));
+    for _ in 0..3 {
+        world.cluster.have_containers_proven(&world.blocks, container(0));
+        for (node, order) in proves(&world.run(3000, &[])) {
+            let storage = world.cluster.storage(order.storage).uuid.clone();
+            let crc32c = world.blocks.unit_crc(order.block.id, UnitIndex(0));
+            let proved = Proved { block: order.block, storage, crc32c };
+            world.cluster.proved(&world.blocks, world.handle(node), &proved);
+        }
+    }
+    assert!(is_safe(&world));
+}
+
 /// A node with plain replicas was away while they were packed; then the group loses more than it can.
 #[test]
 fn the_last_copy_of_a_packed_block_is_not_surplus() {
