@@ -62,6 +62,37 @@ struct Known {
     children: HashMap<u64, u64>,
 }
 
+/// As the image has it.
+struct Described {
+    names: Names,
+    policies: Vec<EcPolicy>,
+    parents: Vec<(u64, u64)>,
+    children: HashMap<u64, u64>,
+}
+
+impl Described {
+    fn read(image: &mut Image<fs::File>) -> Result<Described, ImageError> {
+        let names = Names::read(image.required(sections::STRING_TABLE)?)?;
+        let policies = EcPolicy::read(image.section(sections::ERASURE_CODING)?)?;
+        let (mut parents, mut children) = (Vec::new(), HashMap::new());
+        if let Some(mut section) = image.section(sections::INODE_DIR)? {
+            while let Some(entry) = section.children()? {
+                let mut count = 0;
+                entry.each(|child| {
+                    count += 1;
+                    // There are no references, or nothing would be imported.
+                    if let Child::Inode(id) = child {
+                        parents.push((id, entry.parent));
+                    }
+                })?;
+                *children.entry(entry.parent).or_default() += count;
+            }
+        }
+        parents.sort_unstable();
+        Ok(Described { names, policies, parents, children })
+    }
+}
+
 impl Known {
     fn parent(&self, id: u64) -> Option<u64> {
         let at = self.parents.partition_point(|(child, _)| *child < id);
@@ -208,8 +239,8 @@ impl<'a> Reader<'a> {
 
     /// Names, policies and the tree.
     fn known(&mut self) -> Result<Known, ImportError> {
-        let (names, described, parents, children) =
-            Self::described(self.image).map_err(|error| self.failed(error))?;
+        let Described { names, policies: described, parents, children } =
+            Described::read(self.image).map_err(|error| self.failed(error))?;
         let mut policies = Vec::new();
         for of in described {
             match policy(&of) {
@@ -219,30 +250,6 @@ impl<'a> Reader<'a> {
         }
         self.check()?;
         Ok(Known { names, policies, parents, children })
-    }
-
-    #[allow(clippy::type_complexity)]
-    fn described(
-        image: &mut Image<fs::File>,
-    ) -> Result<(Names, Vec<EcPolicy>, Vec<(u64, u64)>, HashMap<u64, u64>), ImageError> {
-        let names = Names::read(image.required(sections::STRING_TABLE)?)?;
-        let policies = EcPolicy::read(image.section(sections::ERASURE_CODING)?)?;
-        let (mut parents, mut children) = (Vec::new(), HashMap::new());
-        if let Some(mut section) = image.section(sections::INODE_DIR)? {
-            while let Some(entry) = section.children()? {
-                let mut count = 0;
-                entry.each(|child| {
-                    count += 1;
-                    // There are no references, or nothing would be imported.
-                    if let Child::Inode(id) = child {
-                        parents.push((id, entry.parent));
-                    }
-                })?;
-                *children.entry(entry.parent).or_default() += count;
-            }
-        }
-        parents.sort_unstable();
-        Ok((names, policies, parents, children))
     }
 
     /// Writes inodes with their blocks and attributes. Returns the directories that have quotas, and the last number.
