@@ -1,10 +1,12 @@
 """A NameNode and DataNodes, each a process."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
 import time
+import traceback
 import urllib.request
 
 
@@ -12,6 +14,22 @@ def free_port():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return taken.getsockname()[1]
+
+
+class Checks:
+    """What is looked at, one after the other: a failure is told, and the next one is looked at."""
+
+    def __init__(self):
+        self.failed = 0
+
+    def check(self, what, holds):
+        try:
+            holds()
+            print(f"ok      {what}", flush=True)
+        except Exception:
+            self.failed += 1
+            print(f"FAILED  {what}", flush=True)
+            traceback.print_exc()
 
 
 class Cluster:
@@ -77,6 +95,11 @@ class Cluster:
     def page(self, path):
         with urllib.request.urlopen(self.address(path), timeout=10) as answer:
             return answer.read().decode()
+
+    def until_registered(self, datanodes):
+        live = f'"NumLiveDataNodes" *: *{datanodes}'
+        beans = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
+        self.until(f"{datanodes} DataNodes have registered", lambda: re.search(live, self.page(beans)))
 
     def until(self, what, is_so, seconds=90):
         end = time.monotonic() + seconds

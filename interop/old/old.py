@@ -6,11 +6,10 @@ import os
 import re
 import subprocess
 import sys
-import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
-from cluster import Cluster, free_port  # noqa: E402
+from cluster import Checks, Cluster, free_port  # noqa: E402
 
 # Empty, less than a chunk, a cell and a bit, several groups of blocks of 2 MiB.
 LENS = [0, 300, (1 << 20) + 17, 20_000_001]
@@ -76,10 +75,10 @@ class Go:
         return self.run("ls", "-l", path)
 
 
-class Run:
+class Run(Checks):
     def __init__(self, cairn):
+        super().__init__()
         self.folder = f"{HERE}/target/cluster"
-        self.failed = 0
         plain = f"127.0.0.1:{free_port()}"
         keys = {
             "cairn.namenode.plain.rpc-address": plain,
@@ -91,15 +90,6 @@ class Run:
         self.cluster = Cluster(cairn, self.folder, 6, keys)
         self.plain = f"hdfs://{plain}"
         self.ordinary = self.cluster.common["fs.defaultFS"]
-
-    def check(self, what, holds):
-        try:
-            holds()
-            print(f"ok      {what}", flush=True)
-        except Exception:
-            self.failed += 1
-            print(f"FAILED  {what}", flush=True)
-            traceback.print_exc()
 
     def local(self, data):
         path = f"{self.folder}/local"
@@ -116,9 +106,7 @@ class Run:
             assert done.stdout == data, f"{len(done.stdout)} other bytes, {len(data)} are expected"
 
     def prepare(self):
-        beans = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
-        self.cluster.until("six DataNodes have registered",
-                           lambda: re.search('"NumLiveDataNodes" *: *6', self.cluster.page(beans)))
+        self.cluster.until_registered(6)
         for policy in ["RS-3-2-1024k", "RS-3-2-contiguous"]:
             self.cairn("ec", "-enablePolicy", "-policy", policy)
         self.cairn("fs", "mkdir", "/striped", "/contiguous", "/replicated")

@@ -5,16 +5,14 @@ import hashlib
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
 import time
-import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
-from cluster import Cluster  # noqa: E402
+from cluster import Checks, Cluster  # noqa: E402
 
 HADOOP = f"{HERE}/../hadoop/target"
 DATANODES = 7
@@ -39,9 +37,10 @@ def tree(folder):
     return files
 
 
-class Run:
+class Run(Checks):
     def __init__(self, cairn, work, tokens):
-        self.folder, self.failed = f"{work}/{'tokens' if tokens else 'plain'}", 0
+        super().__init__()
+        self.folder = f"{work}/{'tokens' if tokens else 'plain'}"
         self.cluster = Cluster(cairn, self.folder, DATANODES, {
             "cairn.ec.contiguous.quiet-time": "0",
             "cairn.ec.contiguous.short-quiet-time": "0",
@@ -56,15 +55,6 @@ class Run:
         for name in ("core-site.xml", "hdfs-site.xml"):
             with open(f"{self.folder}/conf/{name}", "w") as file:
                 file.write("<configuration/>")
-
-    def check(self, what, holds):
-        try:
-            holds()
-            print(f"ok      {what}", flush=True)
-        except Exception:
-            self.failed += 1
-            print(f"FAILED  {what}", flush=True)
-            traceback.print_exc()
 
     def hadoop(self, *words):
         command = ["java", "-Xmx600m", "-XX:+UseSerialGC", f"-Dinterop.log={self.folder}/client.log",
@@ -102,9 +92,7 @@ class Run:
     def all(self):
         cluster, local = self.cluster, f"{self.folder}/local"
         files = tree(local)
-        live = f'"NumLiveDataNodes" *: *{DATANODES}'
-        beans = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
-        cluster.until("the DataNodes have registered", lambda: re.search(live, cluster.page(beans)))
+        cluster.until_registered(DATANODES)
         cluster.run("ec", "-enablePolicy", "-policy", "RS-3-2-contiguous")
         cluster.run("fs", "mkdir", "/small", "/copies")
         cluster.run("ec", "-setPolicy", "-path", "/small", "-policy", "RS-3-2-contiguous")
