@@ -2,13 +2,11 @@
 
 use cairn_net::rpc_client::SharedCredentials;
 use cairn_net::rpc_server::{Authentication, UserInfo};
-use cairn_security::gssapi::Context;
+use cairn_security::gssapi::Acceptor;
 use cairn_security::server::Offers;
-use cairn_security::{KerberosName, NameRules, SaslError};
+use cairn_security::{KerberosName, NameRules};
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
-use std::fmt;
-use std::sync::Arc;
 
 /// What a DataNode needs to know of Kerberos.
 #[derive(Clone, Debug)]
@@ -25,16 +23,6 @@ pub struct SecurityConfig {
     pub acceptor: Acceptor,
     /// The NameNode may issue no block tokens. Key `cairn.security.open-datanodes`.
     pub may_be_open: bool,
-}
-
-/// Makes security contexts.
-#[derive(Clone)]
-pub struct Acceptor(pub Arc<dyn Fn() -> Result<Box<dyn Context>, SaslError> + Send + Sync>);
-
-impl fmt::Debug for Acceptor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Acceptor")
-    }
 }
 
 impl SecurityConfig {

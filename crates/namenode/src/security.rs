@@ -1,13 +1,11 @@
 //! Who may connect to a NameNode that believes nobody's word.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_net::rpc_server::{Authentication, UserInfo};
-use cairn_security::gssapi::Context;
+use cairn_security::gssapi::Acceptor;
 use cairn_security::server::Offers;
-use cairn_security::{KerberosName, NameRules, SaslError};
+use cairn_security::{KerberosName, NameRules};
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 
@@ -33,16 +31,6 @@ pub struct SecurityConfig {
     pub token_key_interval: Duration,
     /// Makes a security context for the NameNode's principal. The binary gives it.
     pub acceptor: Acceptor,
-}
-
-/// Makes security contexts.
-#[derive(Clone)]
-pub struct Acceptor(pub Arc<dyn Fn() -> Result<Box<dyn Context>, SaslError> + Send + Sync>);
-
-impl fmt::Debug for Acceptor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Acceptor")
-    }
 }
 
 impl SecurityConfig {
@@ -86,6 +74,8 @@ impl SecurityConfig {
 mod tests {
     use super::*;
     use cairn_security::Protection;
+    use cairn_security::SaslError;
+    use std::sync::Arc;
 
     fn kerberos(principal: &str) -> UserInfo {
         let (effective, principal) = (principal.to_owned(), principal.to_owned());

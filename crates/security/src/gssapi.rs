@@ -3,6 +3,7 @@
 //!
 //! Source: RFC 4752, and what a JDK does where that leaves a choice (`GssKrb5Server`, `GssKrb5Client`).
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::sasl::{Layer, Open, Seal};
@@ -29,6 +30,16 @@ pub trait Context: Send {
 
     /// Opens one.
     fn unwrap(&mut self, sealed: &[u8]) -> Result<Vec<u8>, SaslError>;
+}
+
+/// Makes a server's side of a context for each connection.
+#[derive(Clone)]
+pub struct Acceptor(pub Arc<dyn Fn() -> Result<Box<dyn Context>, SaslError> + Send + Sync>);
+
+impl fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Acceptor")
+    }
 }
 
 /// A server's side of one exchange.

@@ -22,11 +22,9 @@ use crate::protocol::namenode::remote_error;
 use crate::types::DataNodeAddr;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError, SharedCredentials};
 use cairn_net::transfer_stream::{TransferError, TransferOptions, TransferStream};
-use cairn_security::client::Credentials;
+use cairn_security::client::ShownToken;
 use cairn_security::digest_md5::Secret;
-use cairn_security::gssapi::Context;
 use cairn_security::transfer::Unknown;
-use cairn_security::{Protection, SaslError};
 use cairn_wire::proto::hdfs::*;
 use std::io;
 use std::sync::Arc;
@@ -134,27 +132,6 @@ fn shown(token: &Token) -> Option<SharedCredentials> {
     let secret = Secret { identifier, password };
     let is_token = !secret.identifier.is_empty();
     is_token.then(|| SharedCredentials(Arc::new(ShownToken(secret))))
-}
-
-/// Shows a block token.
-struct ShownToken(Secret);
-
-impl Credentials for ShownToken {
-    fn token(&self) -> Option<Secret> {
-        Some(self.0.clone())
-    }
-
-    fn initiate(&self, _: &str, _: &str) -> Result<Option<Box<dyn Context>>, SaslError> {
-        Ok(None)
-    }
-
-    fn protections(&self) -> &[Protection] {
-        &Protection::ALL
-    }
-
-    fn allows_simple(&self) -> bool {
-        true
-    }
 }
 
 /// How many bytes of a block that is being written a reader may see.

@@ -21,7 +21,7 @@ use crate::error::{DataNodeError, Result};
 use crate::messages;
 use crate::node::Node;
 use crate::node::virtuals::Located;
-use answers::{STEP, success, summed, wanted};
+use answers::{STEP, check_summed, success, summed, wanted};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::BlockId;
 use cairn_stripe::group::{Part, SUM_LEN};
@@ -294,9 +294,7 @@ async fn decoded_checksum(
 ) -> Result<OpBlockChecksumResponseProto> {
     let (layout, whole) = (&decodable.group.layout, decodable.block().len);
     let Checksum { kind, chunk_len } = decodable.group.checksum;
-    if len == 0 || len > whole {
-        return Err(DataNodeError::peer(format!("it has {whole} bytes, {len} are to be summed")));
-    }
+    check_summed(len, whole)?;
     let mut decoder = decodable.decoder(node);
     let sums = decodable.sums(&mut decoder).await?;
     let chunk = chunk_len as u64;

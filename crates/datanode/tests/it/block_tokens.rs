@@ -5,10 +5,8 @@ use cairn_datanode::DataNodeConfig;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, SharedCredentials};
 use cairn_security::block_keys::{BlockKeys, Lives, Random, SECRET_LEN};
 use cairn_security::block_token::{AccessMode, BlockTokenId, Form};
-use cairn_security::client::Credentials;
+use cairn_security::client::ShownToken;
 use cairn_security::digest_md5::Secret;
-use cairn_security::gssapi::Context;
-use cairn_security::{Protection, SaslError};
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::datanode::{
@@ -164,27 +162,6 @@ async fn every_operation_takes_its_token_and_no_other() {
     assert!(cluster.files(0, ID + 1).is_empty());
 }
 
-/// Shows a token.
-struct Shown(Secret);
-
-impl Credentials for Shown {
-    fn token(&self) -> Option<Secret> {
-        Some(self.0.clone())
-    }
-
-    fn initiate(&self, _: &str, _: &str) -> Result<Option<Box<dyn Context>>, SaslError> {
-        Ok(None)
-    }
-
-    fn protections(&self) -> &[Protection] {
-        &Protection::ALL
-    }
-
-    fn allows_simple(&self) -> bool {
-        true
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_length_of_a_replica_is_for_who_shows_a_token() {
     let cluster = Cluster::start(1).await;
@@ -192,7 +169,7 @@ async fn the_length_of_a_replica_is_for_who_shows_a_token() {
     let ask = async |method: &str, token: Option<TokenProto>| {
         let shown = token.map(|token| {
             let (identifier, password) = (token.identifier, token.password);
-            SharedCredentials(Arc::new(Shown(Secret { identifier, password })))
+            SharedCredentials(Arc::new(ShownToken(Secret { identifier, password })))
         });
         let options = RpcClientOptions { credentials: shown, ..RpcClientOptions::default() };
         let addr = cluster.node(0).ipc_addr();

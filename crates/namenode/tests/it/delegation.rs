@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cairn_namenode::security::{Acceptor, SecurityConfig};
+use cairn_namenode::security::SecurityConfig;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_namespace::command::Entry;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError, SharedCredentials};
 use cairn_security::client::Credentials;
 use cairn_security::digest_md5::Secret;
-use cairn_security::gssapi::Context;
+use cairn_security::gssapi::{Acceptor, Context};
 use cairn_security::server::Offers;
 use cairn_security::token::DelegationTokenId;
 use cairn_security::{NameRules, Protection, SaslError};

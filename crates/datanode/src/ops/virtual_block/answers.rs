@@ -38,6 +38,14 @@ pub(super) fn success(checksum: Checksum, from: u64) -> BlockOpResponseProto {
     }
 }
 
+/// Refuses a checksum of none of a block's bytes, or of more than all `whole`.
+pub(super) fn check_summed(len: u64, whole: u64) -> Result<()> {
+    if len == 0 || len > whole {
+        return Err(DataNodeError::peer(format!("it has {whole} bytes, {len} are to be summed")));
+    }
+    Ok(())
+}
+
 /// The checksum of `len` bytes whose chunks have these CRCs.
 pub(super) fn summed(
     crcs: &[u8],

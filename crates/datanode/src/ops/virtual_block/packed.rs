@@ -4,7 +4,7 @@
 
 use super::super::reconstruct::{Packed, Unpacked};
 use super::super::send::Packets;
-use super::answers::{STEP, success, summed, wanted};
+use super::answers::{STEP, check_summed, success, summed, wanted};
 use super::decodable::Decodable;
 use super::relay::Unserved;
 use crate::dataset::{Block, Checksum};
@@ -121,9 +121,7 @@ pub(super) async fn checksum(
     place: &Place,
 ) -> Result<OpBlockChecksumResponseProto> {
     let whole = place.len();
-    if len == 0 || len > whole {
-        return Err(DataNodeError::peer(format!("it has {whole} bytes, {len} are to be summed")));
-    }
+    check_summed(len, whole)?;
     let read = place.read(node).await?;
     let Checksum { kind, chunk_len } = place.packed.checksum;
     let end = len as usize;

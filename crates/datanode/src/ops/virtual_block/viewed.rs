@@ -5,7 +5,7 @@
 
 use super::super::reconstruct::{View, ViewReader};
 use super::super::send::Packets;
-use super::answers::{STEP, success, summed, wanted};
+use super::answers::{STEP, check_summed, success, summed, wanted};
 use super::relay::Unserved;
 use crate::dataset::{Block, Checksum};
 use crate::error::{DataNodeError, Result};
@@ -72,9 +72,7 @@ pub(super) async fn checksum(
     view: &View,
 ) -> Result<OpBlockChecksumResponseProto> {
     let whole = view.len();
-    if len == 0 || len > whole {
-        return Err(DataNodeError::peer(format!("it has {whole} bytes, {len} are to be summed")));
-    }
+    check_summed(len, whole)?;
     let permit = node.virtuals.permit();
     let _permit = permit.ok_or_else(|| DataNodeError::peer("too much is being decoded"))?;
     let mut reader = ViewReader::start(node, view, 0..len);
