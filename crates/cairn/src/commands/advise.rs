@@ -5,6 +5,7 @@ mod html;
 mod listing;
 mod told;
 
+use crate::config::value;
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
 use cairn_advise::advice::Choice;
@@ -39,7 +40,7 @@ pub struct Args {
     #[arg(long, value_name = "LEVELS", default_value_t = 2)]
     depth: usize,
     /// Directories with fewer bytes on disk than this go to the one above: 100g, 2t
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = value::bytes)]
     min_size: u64,
     /// Rows that are printed; JSON and CSV have all
     #[arg(long, value_name = "ROWS", default_value_t = 30)]
@@ -51,10 +52,10 @@ pub struct Args {
     #[arg(long, value_name = "PART", default_value_t = 0.03, value_parser = part)]
     failures: f64,
     /// Bytes of a disk
-    #[arg(long, value_name = "SIZE", default_value = "16t", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "16t", value_parser = value::bytes)]
     disk_size: u64,
     /// Bytes a second that a DataNode reads for repair
-    #[arg(long, value_name = "SIZE", default_value = "50m", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "50m", value_parser = value::bytes)]
     repair_rate: u64,
     /// Prices, in any currency: disk=15,node=6000,node-size=192,watts=450,energy=0.2,years=5,full=0.75
     #[arg(long, value_name = "PRICES", num_args = 0..=1, default_missing_value = "", value_parser = Prices::parse)]
@@ -71,25 +72,6 @@ pub struct Args {
     /// Write a page with plots to this file as well
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-}
-
-/// A size like `100g`: binary units, as everywhere.
-pub fn size(text: &str) -> Result<u64> {
-    let (digits, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
-        Some(at) => text.split_at(at),
-        None => (text, ""),
-    };
-    let power = match unit.to_ascii_lowercase().as_str() {
-        "" => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        "p" => 5,
-        _ => bail!("{text} is no size like 100g"),
-    };
-    let number: u64 = digits.parse().with_context(|| format!("{text} is no size like 100g"))?;
-    number.checked_mul(1 << (10 * power)).with_context(|| format!("{text} is too large"))
 }
 
 fn part(text: &str) -> Result<f64> {
@@ -200,11 +182,11 @@ mod tests {
 
     #[test]
     fn sizes_and_parts_are_read() {
-        assert_eq!(size("100").unwrap(), 100);
-        assert_eq!(size("2t").unwrap(), 2 << 40);
-        assert_eq!(size("1G").unwrap(), 1 << 30);
+        assert_eq!(value::bytes("100").unwrap(), 100);
+        assert_eq!(value::bytes("2t").unwrap(), 2 << 40);
+        assert_eq!(value::bytes("1G").unwrap(), 1 << 30);
         for wrong in ["", "x", "1x", "99999999p", "-1"] {
-            assert!(size(wrong).is_err(), "{wrong}");
+            assert!(value::bytes(wrong).is_err(), "{wrong}");
         }
         assert!(part("0.5").is_ok() && part("1").is_err() && part("0").is_err());
     }

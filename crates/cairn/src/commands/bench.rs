@@ -5,7 +5,7 @@
 
 mod latency;
 
-use crate::commands::advise::size;
+use crate::config::value;
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
 use cairn_client::{CreateOptions, FileReader, FileSystem};
@@ -63,10 +63,10 @@ pub struct Args {
     #[arg(long, value_name = "LAYOUT", value_delimiter = ',', default_value = "3x")]
     layouts: Vec<String>,
     /// Bytes of a file
-    #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = value::bytes)]
     size: u64,
     /// Bytes of a piece that is read anywhere
-    #[arg(long, value_name = "SIZE", default_value = "64k", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "64k", value_parser = value::bytes)]
     piece: u64,
     /// Operations side by side
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
