@@ -70,6 +70,12 @@ final class DifferentialTests {
           Map.entry("dfs.permissions.ContentSummary.subAccess", "true"),
           Map.entry("dfs.namenode.posix.acl.inheritance.enabled", "false"));
 
+  /** Files that are put into groups as soon as they are closed, against replicated ones. */
+  private static final Set<String> CONTIGUOUS =
+      Set.of("groups", "tree", "files", "attributes", "acls", "snapshots");
+
+  private static final String POLICY = "RS-3-2-contiguous";
+
   /** How the names of the tests begin that have one pair of clusters together. */
   private static final List<String> ON_ALL =
       List.of("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "encryption", "paths", "safe-mode", "caching", "edges", "restarts");
@@ -90,6 +96,7 @@ final class DifferentialTests {
     runWith(x, "open", keys, Map.of("dfs.permissions.enabled", "false"), PATHS);
     runWith(x, "ordered", keys, ORDERED_KEYS, ORDERED);
     runWith(x, "limits", keys, LIMITS_KEYS, LIMITS);
+    contiguous(x, keys);
     if (ON_ALL.stream().noneMatch(name -> x.runner().wantsGroup("differential/" + name))) {
       return;
     }
@@ -122,6 +129,40 @@ final class DifferentialTests {
         int s = seed;
         x.runner().test("differential/" + name + "-" + s, () -> both.run(s, calls(), families));
       }
+    }
+  }
+
+  /** The same calls on a pair of clusters, of which the target has everything below a contiguous policy. */
+  private static void contiguous(Main.Context x, Map<String, String> keys) throws Exception {
+    if (x.target().isHadoop() || !x.runner().wantsGroup("differential/contiguous")) {
+      return;
+    }
+    Map<String, String> all = new HashMap<>(keys);
+    all.putAll(GroupTests.AT_ONCE);
+    // Single blocks as well.
+    all.put("cairn.ec.contiguous.pays", "1000");
+    File there = new File(x.work(), "differential-contiguous-hadoop");
+    File here = new File(x.work(), "differential-contiguous");
+    try (ClusterProcess hadoop = new ClusterProcess(new Target(null), there, 5, 1, audited(keys, there));
+        ClusterProcess target = new ClusterProcess(x.target(), here, 5, 1, audited(all, here));
+        Differential both = connect(hadoop, audit(there), target, audit(here), null)) {
+      target.fs().enableErasureCodingPolicy(POLICY);
+      both.contiguous(POLICY);
+      int first = Integer.getInteger("interop.first", 0);
+      for (int seed = first; seed < first + seeds(x) / 35; seed++) {
+        int s = seed;
+        x.runner().test("differential/contiguous-" + s, () -> both.run(s, calls(), CONTIGUOUS));
+      }
+      x.runner()
+          .test(
+              "differential/contiguous: groups were made",
+              () -> {
+                long formed =
+                    Mixed.bean(target.httpAddress(), "Cairn:service=NameNode,name=ContiguousGroups")
+                        .path("GroupsFormed")
+                        .asLong();
+                Runner.check(formed > 0, formed + " groups");
+              });
     }
   }
 

@@ -189,6 +189,15 @@ public final class Differential implements AutoCloseable {
   }
 
   /**
+   * From now on puts the target's files under the contiguous policy of that name, which is in force there. What it makes
+   * of space, and how a file is cut into blocks after an append or a truncate, is compared no more.
+   */
+  public void contiguous(String policy) {
+    hadoop.forgetSpace(null);
+    target.forgetSpace(policy);
+  }
+
+  /**
    * Takes away the folders that Hadoop made above a name before it found that the name may not be, and the file that it
    * deleted to put another in its place: a call that fails changes nothing here.
    */

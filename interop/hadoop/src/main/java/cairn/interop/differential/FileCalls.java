@@ -8,6 +8,7 @@ import java.io.OutputStream;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Random;
 import org.apache.hadoop.crypto.CryptoProtocolVersion;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.Path;
@@ -155,10 +156,12 @@ final class FileCalls {
     });
   }
 
-  /** Writes {@code length} bytes. A stream that has failed throws the same exception again as it is closed. */
+  /** Writes {@code length} bytes drawn from it. A stream that has failed throws the same exception again as it is closed. */
   private static String filled(OutputStream out, int length) throws IOException {
     try {
-      out.write(new byte[length]);
+      byte[] bytes = new byte[length];
+      new Random(length).nextBytes(bytes);
+      out.write(bytes);
       out.close();
       return "done";
     } finally {

@@ -43,6 +43,7 @@ final class Generator {
     SnapshotPathCalls.addTo(this);
     ModeCalls.addTo(this);
     OrderedCalls.addTo(this);
+    GroupCalls.addTo(this);
     add("restarts", 2, "restart", t -> d -> Call.done(d.restart()));
     if (families.contains("encryption")) {
       first.addAll(EncryptionCalls.first());

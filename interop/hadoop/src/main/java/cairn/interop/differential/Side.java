@@ -46,6 +46,8 @@ final class Side implements AutoCloseable {
   private final Call.Act restart;
   private final Audit audit;
   private String root = "/";
+  private boolean isSpaceTold = true;
+  private String policy;
   private DFSInotifyEventInputStream watched;
 
   /**
@@ -112,10 +114,22 @@ final class Side implements AutoCloseable {
     }
     superuser().mkdirs(folder, FsPermission.createImmutable((short) 0777), true);
     superuser().setPermission(folder, FsPermission.createImmutable((short) 0777));
+    if (policy != null) {
+      superuser().setErasureCodingPolicy(folder, policy);
+    }
     root = folder;
     ids = new HashMap<>();
     watched = files.get("superuser").getInotifyEventStream();
     limited.clear();
+  }
+
+  /**
+   * Leaves space, blocks and policies of erasure coding out of all answers to come; {@code policy}: what each folder of calls
+   * gets, or null.
+   */
+  void forgetSpace(String policy) {
+    isSpaceTold = false;
+    this.policy = policy;
   }
 
   /** Makes the root what it was: by reserved names calls reach it. */
@@ -267,7 +281,17 @@ final class Side implements AutoCloseable {
     } catch (Exception e) {
       answer = e.getClass().getName() + ": " + message(e);
     }
-    return normal(answer);
+    return normal(isSpaceTold ? answer : withoutSpace(answer));
+  }
+
+  /** The answers of {@link Text} without what says how bytes are kept. */
+  private static String withoutSpace(String answer) {
+    return answer
+        .replaceAll("(?<=[-rwxtT+]) EC ", "  ")
+        .replaceAll("(policy \\d+) RS-3-2-contiguous", "$1 ")
+        .replaceAll("-?\\d+ ec \\S* names", "ec names")
+        .replaceAll("space -?\\d+/", "space /")
+        .replaceAll("\\[\\d+\\+[^\\]]*\\]", "[blocks]");
   }
 
   private static String message(Exception e) {
