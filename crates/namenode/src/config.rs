@@ -3,6 +3,7 @@
 //! Plain values: reading keys from files is the binary's duty. Each field names its Hadoop key.
 
 pub(crate) mod parts;
+pub mod quorum;
 
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_net::groups::GroupsConfig;
@@ -21,6 +22,7 @@ use crate::host_names;
 use crate::salvager::Salvager;
 use crate::security::SecurityConfig;
 use crate::web::Web;
+use quorum::QuorumConfig;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -477,6 +479,8 @@ pub struct NameNodeConfig {
 
     /// All configuration as read, for `/conf`.
     pub properties: Vec<(String, String)>,
+    /// The NameNodes that this one agrees with on one log; none for a NameNode that stands alone.
+    pub quorum: Option<QuorumConfig>,
 }
 
 impl Default for NameNodeConfig {
@@ -620,6 +624,7 @@ impl Default for NameNodeConfig {
             salvager: None,
             web: None,
             properties: Vec::new(),
+            quorum: None,
         }
     }
 }

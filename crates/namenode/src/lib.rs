@@ -52,6 +52,7 @@ mod salvager;
 mod satisfier;
 pub mod security;
 mod snapshots;
+pub mod standing;
 mod store;
 mod tokens;
 pub mod topology;

@@ -27,7 +27,7 @@ use cairn_net::rpc_server::{Call, RpcMetrics};
 use cairn_redundancy::{Cluster, Now};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::ahead::Ahead;
 use crate::audit::AuditLog;
@@ -40,6 +40,7 @@ use crate::keeper::{Held, Keeper};
 use crate::key_provider::KeyProvider;
 use crate::operations::Operations;
 use crate::refusal::Refusal;
+use crate::standing::Standing;
 use crate::topology::Topology;
 use caching::Caching;
 use encoded::EncodedGroups;
@@ -52,6 +53,8 @@ use satisfier::Satisfier;
 pub struct NameNode {
     /// Settings.
     pub config: NameNodeConfig,
+    /// What it is among the NameNodes of its file system.
+    pub standing: watch::Receiver<Standing>,
     /// The namespace with its log and store.
     pub ns: Arc<Namesystem>,
     /// DataNodes, locations and pending work.

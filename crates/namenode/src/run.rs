@@ -59,6 +59,7 @@ use crate::reencryption;
 use crate::resources;
 use crate::satisfier;
 use crate::snapshots;
+use crate::standing::Standing;
 use crate::tokens;
 use crate::topology::Topology;
 use crate::trash;
@@ -235,6 +236,7 @@ impl NameNode {
             let block_tokens = BlockTokens::new(config.block_tokens.as_ref())
                 .map_err(|error| StartError::NoRandomness { why: error.to_string() })?;
             let node = Arc::new(NameNode {
+                standing: Standing::alone(),
                 keeper,
                 block_tokens,
                 operations: Operations::default(),

@@ -58,6 +58,11 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     }
     let conf = settings.configuration()?;
     let mut node = config::namenode::read(&conf)?;
+    if node.quorum.is_some() {
+        bail!(
+            "NameNodes that agree on one log are not there yet: cairn.quorum.address is of no use"
+        );
+    }
     let again = settings.clone();
     node.reload = Some(Reload::new(move || again.reload(config::namenode::read)));
     if let Some(folder) = args.data {

@@ -4,6 +4,7 @@ pub mod datanode;
 mod encryption;
 mod memory;
 pub mod namenode;
+mod quorum;
 pub mod security;
 mod slow;
 pub mod tables;

@@ -1,7 +1,8 @@
 //! A NameNode's settings from Hadoop's keys.
 
 use super::{
-    Configuration, NameNodes, encryption, memory, security, slow, unsupported, value, webhdfs,
+    Configuration, NameNodes, encryption, memory, quorum, security, slow, unsupported, value,
+    webhdfs,
 };
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
@@ -106,10 +107,15 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         |text| Ok(value::mode(text)?),
         &mut c.name_dir_mode,
     )?;
-    if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
+    let member = quorum::read(conf, &c.name_dir)?;
+    if let Some((_, of)) = &member {
+        c.rpc_addr = value::address(&of.members[&of.id].rpc)?;
+    } else if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
         c.rpc_addr = value::address(&NameNodes::of(conf, &uri)?.only("Cairn has")?)?;
     }
-    conf.read("dfs.namenode.rpc-address", |text| Ok(value::address(text)?), &mut c.rpc_addr)?;
+    if member.is_none() {
+        conf.read("dfs.namenode.rpc-address", |text| Ok(value::address(text)?), &mut c.rpc_addr)?;
+    }
     if let Some(host) = conf.get("dfs.namenode.rpc-bind-host") {
         let ip = match host.parse() {
             Ok(ip) => ip,
@@ -124,11 +130,12 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         |text| Ok(Some(value::address(text)?)),
         &mut c.plain_rpc_addr,
     )?;
-    conf.read(
-        "dfs.namenode.http-address",
-        |text| Ok(Some(value::address(text)?)),
-        &mut c.http_addr,
-    )?;
+    let http = "dfs.namenode.http-address";
+    let own = member.as_ref().map(|(service, of)| format!("{http}.{service}.{}", of.id));
+    for key in [Some(http.to_string()), own].into_iter().flatten() {
+        conf.read(&key, |text| Ok(Some(value::address(text)?)), &mut c.http_addr)?;
+    }
+    c.quorum = member.map(|(_, of)| of);
     let mut bytes = c.rpc_max_request_len as u64;
     conf.bytes("ipc.maximum.data.length", &mut bytes)?;
     c.rpc_max_request_len = usize::try_from(bytes)?;
