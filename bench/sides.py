@@ -197,6 +197,31 @@ class System:
         return time.monotonic() - start
 
 
+# Keys of both NameNodes: nothing waits where nothing has to, and Hadoop takes policies with other cells.
+KEYS = {"dfs.namenode.safemode.extension": "0", "dfs.namenode.redundancy.considerLoad": "false",
+        "dfs.namenode.ec.userdefined.policy.allowed": "true"}
+
+
+def makers(work, datanodes, cairn, stable=False, keys=()):
+    """How each system is made anew in its folder of `work`, by name, for `started`: Hadoop's released classes and a build
+    of Cairn, with the same keys and the same durability of blocks. Both NameNodes sync their logs before they answer."""
+    keys = {**KEYS, **dict(keys)}
+    sync = {"dfs.datanode.synconclose": str(stable).lower()}
+    durability = {"cairn.durability": "stable" if stable else "page-cache"}
+
+    def fresh(name):
+        shutil.rmtree(work / name, ignore_errors=True)
+        return work / name
+
+    return {
+        "hadoop": lambda _: System("hadoop", fresh("hadoop"), datanodes, keys, sync,
+                                   lambda role, heap: java(heap, "cairn.interop.Daemons", role), hadoop_client),
+        "cairn": lambda _: System("cairn", fresh("cairn"), datanodes, keys, durability,
+                                  lambda role, heap: [str(cairn), role],
+                                  lambda conf, words: [str(cairn), "--conf", conf, "fs", *map(str, words)]),
+    }
+
+
 def java(heap, main, *args, conf=""):
     return ["java", heap, "-Djava.net.preferIPv4Stack=true", "-Dlog4j.configuration=log4j-stderr.properties",
             "-cp", f"{conf}:{CLASSPATH}" if conf else CLASSPATH, main, *args]
@@ -212,8 +237,9 @@ def hadoop_client(conf, words):
 class HadoopClient:
     """Hadoop's client library in one long-lived JVM."""
 
-    def __init__(self, log, prefix=()):
-        self.p = spawn([*prefix, *java(CLIENT_HEAP, "cairn.interop.BenchClient")], stdin=subprocess.PIPE,
+    def __init__(self, log, prefix=(), conf=""):
+        """`conf` is a folder with keys of its own, if it has any."""
+        self.p = spawn([*prefix, *java(CLIENT_HEAP, "cairn.interop.BenchClient", conf=conf)], stdin=subprocess.PIPE,
                        stdout=subprocess.PIPE, stderr=log, text=True)
 
     def ask(self, *words):
