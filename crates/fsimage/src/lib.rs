@@ -8,6 +8,8 @@
 //! from it, so that memory is bounded by the longest message, however large the image is. Nothing here knows what the records
 //! are for.
 //!
+//! [`write`] makes one for Hadoop 3.5.
+//!
 //! Knows no sockets, no store and nothing else of ours. Reads Hadoop's own images in `tests/golden.rs`.
 //!
 //! Source: Hadoop 3.5.0 `FSImageFormatProtobuf`, `FSImageUtil`, `FsImageProto`.
@@ -22,6 +24,7 @@ mod section;
 mod snapshot;
 mod summary;
 mod tree;
+pub mod write;
 
 pub use attributes::{
     AclEntries, AclEntry, AclKind, Permission, TypeQuota, TypeQuotas, XAttr, XAttrs,

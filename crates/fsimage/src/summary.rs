@@ -5,13 +5,13 @@ use crate::fields::{Fields, number};
 use crate::section::{Codec, Section};
 use std::io::{Read, Seek, SeekFrom};
 
-const MAGIC: &[u8; 8] = b"HDFSIMG1";
+pub(crate) const MAGIC: &[u8; 8] = b"HDFSIMG1";
 /// The only order of sections there is.
-const FILE_VERSION: u32 = 1;
+pub(crate) const FILE_VERSION: u32 = 1;
 /// Hadoop 2.6: storage policies of blocks.
 const OLDEST: i32 = -60;
 /// Hadoop 3.3 to 3.5: NVDIMM.
-const NEWEST: i32 = -67;
+pub(crate) const NEWEST: i32 = -67;
 /// Longest summary: a NameNode with parts of a million inodes has few hundred places.
 const SUMMARY_MAX: u64 = 16 << 20;
 

@@ -13,6 +13,7 @@
 pub mod backup;
 mod check;
 mod error;
+pub mod export;
 mod finisher;
 mod frame;
 mod history;

@@ -28,6 +28,7 @@ pub mod encoding;
 pub mod encryption;
 pub mod error;
 pub mod events;
+pub mod export;
 pub mod group;
 pub mod guard;
 pub mod import;

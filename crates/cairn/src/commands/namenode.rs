@@ -1,7 +1,8 @@
-//! `cairn namenode`: one NameNode, until told to stop; and what is done with its folder ([`backup`], [`check`], [`import`]).
+//! `cairn namenode`: one NameNode, until told to stop; and what is done with its folder ([`backup`], [`check`], [`export`], [`import`]).
 
 mod backup;
 mod check;
+mod export;
 mod import;
 
 use crate::service::ServiceManager;
@@ -41,6 +42,8 @@ enum What {
     Backup(backup::Backup),
     /// Look whether log and store of a NameNode that does not run are whole, or whether backups are
     Check(check::Check),
+    /// Write the namespace as Hadoop's fsimage, from which Hadoop's NameNode goes on with the same DataNodes
+    Export(export::Export),
     /// Make a namespace of Hadoop's fsimage, whose DataNodes then go on with their disks as they are
     Import(import::Import),
     /// Make a namespace of backups, as it was at any moment that they have
@@ -52,6 +55,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     match args.what {
         Some(What::Backup(backup)) => return backup.run(settings).await,
         Some(What::Check(check)) => return check.run(settings).await,
+        Some(What::Export(export)) => return export.run(settings).await,
         Some(What::Import(import)) => return import.run(settings).await,
         Some(What::Restore(restore)) => return restore.run(settings).await,
         None => {}

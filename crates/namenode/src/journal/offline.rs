@@ -8,6 +8,7 @@ use crate::store::{Batch, Identity, Position, Store};
 use cairn_namespace::check::{self, Checked};
 use cairn_namespace::store::{StoreError, Table};
 use cairn_namespace::{Done, Entry, evaluate};
+use std::fs::File;
 use std::path::Path;
 
 /// Records that are read at a time.
@@ -31,6 +32,32 @@ pub struct Folder {
 /// Reads everything in a folder. Fails where it cannot be looked at: there is no namespace, another NameNode has it, or
 /// a disk fails. Nothing is changed. Blocks.
 pub fn check_folder(dir: &Path, cache_len: usize) -> Result<Folder, OpenError> {
+    read_folder(dir, cache_len).map(|(folder, _)| folder)
+}
+
+/// A namespace with which nothing is wrong, and whose NameNode does not run.
+pub(super) struct Whole {
+    pub identity: Identity,
+    /// The namespace as of the last entry.
+    pub state: Batch,
+    /// The last entry; 0 if there is none.
+    pub last: u64,
+    /// What the state reads, which ends when it is closed.
+    _store: Store,
+    /// Nobody else has the folder meanwhile.
+    _lock: File,
+}
+
+/// As [`check_folder`], for whoever wants to read what is there. The second error is what is wrong.
+pub(super) fn open_whole(
+    dir: &Path,
+    cache_len: usize,
+) -> Result<Result<Whole, Vec<String>>, OpenError> {
+    let (folder, whole) = read_folder(dir, cache_len)?;
+    Ok(whole.ok_or(folder.problems))
+}
+
+fn read_folder(dir: &Path, cache_len: usize) -> Result<(Folder, Option<Whole>), OpenError> {
     let no_version = || OpenError::NoVersion { path: dir.to_owned() };
     let identity = Identity::read(&dir.join("VERSION"))?.ok_or_else(no_version)?;
     let _lock = lock::lock(dir)?;
@@ -42,8 +69,14 @@ pub fn check_folder(dir: &Path, cache_len: usize) -> Result<Folder, OpenError> {
     let stored = store.as_ref().map_or(0, Store::applied);
     // Entries are applied again to a store that is whole only.
     let whole = store.as_ref().filter(|_| problems.is_empty());
-    let logged = check_log(dir, &identity, whole, stored, &mut problems)?;
-    Ok(Folder { identity, stored, logged, checked, problems })
+    let (logged, state) = check_log(dir, &identity, whole, stored, &mut problems)?;
+    let state = state.zip(store).filter(|_| problems.is_empty());
+    let last = stored.max(logged);
+    let whole = state.map(|(state, _store)| {
+        let identity = identity.clone();
+        Whole { identity, state, last, _store, _lock }
+    });
+    Ok((Folder { identity, stored, logged, checked, problems }, whole))
 }
 
 fn damaged_store(error: &StoreError) -> String {
@@ -74,14 +107,15 @@ fn check_store(store: &Store, problems: &mut Vec<String>) -> Checked {
     }
 }
 
-/// Reads what a start would read, and applies it to a store that stays as it is. Returns the last entry.
+/// Reads what a start would read, and applies it to a store that stays as it is. Returns the last entry, and the state as of
+/// it.
 fn check_log(
     dir: &Path,
     identity: &Identity,
     whole: Option<&Store>,
     stored: u64,
     problems: &mut Vec<String>,
-) -> Result<u64, OpenError> {
+) -> Result<(u64, Option<Batch>), OpenError> {
     let stored = whole.map_or(stored.into(), Store::position);
     let mut log = CheckedLog {
         stored,
@@ -101,7 +135,7 @@ fn check_log(
         Err(LogError::Io { path, source }) => return Err(OpenError::Io { path, source }),
         Err(error) => problems.push(error.to_string()),
     }
-    Ok(log.last)
+    Ok((log.last, log.state))
 }
 
 /// A log that is looked at entry by entry.

@@ -12,7 +12,8 @@ use cairn_namespace::inode::{Directory, File, InodeId, Kind, Quota, Writer};
 use cairn_namespace::ops::xattr::XAttrSpace;
 use cairn_namespace::{Block, BlockState, FileRedundancy, Inode, Settings};
 use cairn_stripe::{
-    BlockId, CodecName, GenerationStamp, Policy, PolicyId, PolicyState, Schema, StorageType,
+    BlockId, CodecName, GenerationStamp, Policy, PolicyId, PolicyLayout, PolicyState, Schema,
+    StorageType,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -310,9 +311,10 @@ fn policy(of: &EcPolicy) -> Option<(Policy, PolicyState)> {
     };
     let id = PolicyId(u8::try_from(of.id).ok()?);
     if id < PolicyId::FIRST_USER_DEFINED {
-        // Hadoop's own ones are known by their numbers.
-        let own = Policy::built_in().into_iter().find(|own| own.id == id && id.0 <= 5)?;
-        return Some((own, state));
+        // Hadoop's own ones are known by their numbers; what else has such a number went from here to Hadoop.
+        let own = Policy::built_in().into_iter().find(|own| own.id == id)?;
+        let is_own = id.0 <= 5 || own.layout == PolicyLayout::Striped && own.name == of.name;
+        return is_own.then_some((own, state));
     }
     let codec = CodecName::parse(&of.codec)?;
     let (k, m) = (u8::try_from(of.data_units).ok()?, u8::try_from(of.parity_units).ok()?);
