@@ -9,6 +9,7 @@ use cairn_net::groups::GroupsConfig;
 use cairn_net::http::SharedHandler;
 use cairn_net::reconfiguration::Reload;
 use cairn_net::rpc_client::SharedCredentials;
+use cairn_net::tls::TlsFiles;
 use cairn_security::transfer::TransferPolicy;
 use cairn_stripe::StorageType;
 use std::net::SocketAddr;
@@ -288,6 +289,9 @@ keys! {
         /// Whether others could put their own socket in its place is looked at before it is bound. Only tests may do
         /// without.
         check_domain_socket: bool = true;
+        /// Where pages are served by HTTPS, and with which certificate, if at all: `dfs.http.policy`,
+        /// `dfs.datanode.https.address`.
+        https: Option<(SocketAddr, TlsFiles)> = None;
         /// What serves files by HTTP, beside the pages: `dfs.webhdfs.enabled`.
         web: Option<SharedHandler> = None;
         /// Every key that was set, for `/conf`.

@@ -143,6 +143,7 @@ pub(crate) struct Node {
     pub(crate) ipc_addr: SocketAddr,
     /// Where pages are served.
     pub(crate) http_addr: Option<SocketAddr>,
+    pub(crate) https_addr: Option<SocketAddr>,
     pub(crate) started: Instant,
     pub(crate) tasks: Tasks,
     /// What tells this process from any other with the same UUID, a copy of its disks or a predecessor; `None`
@@ -214,7 +215,11 @@ impl Node {
         access: Access,
         rpc_metrics: Arc<RpcMetrics>,
         reconfiguration: Reconfiguration<DataNodeConfig>,
-        (xfer_addr, ipc_addr, http_addr): (SocketAddr, SocketAddr, Option<SocketAddr>),
+        (xfer_addr, ipc_addr, [http_addr, https_addr]): (
+            SocketAddr,
+            SocketAddr,
+            [Option<SocketAddr>; 2],
+        ),
     ) -> Node {
         let options = RpcClientOptions {
             call_timeout: Duration::from_secs(60),
@@ -255,6 +260,7 @@ impl Node {
             xfer_addr,
             ipc_addr,
             http_addr,
+            https_addr,
             started: Instant::now(),
             tasks: Tasks::default(),
             process_number: random_number(),

@@ -18,14 +18,16 @@ use cairn_net::Boxed;
 use cairn_net::access::Access;
 use cairn_net::descriptors;
 use cairn_net::held;
-use cairn_net::http::{self, Limits, Request, SharedHandler, Site, WEBHDFS};
+use cairn_net::http::{self, Limits, Port, Request, SharedHandler, Site, WEBHDFS};
 use cairn_net::page::live::{self, Live};
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
+use cairn_net::tls::{Tls, TlsFiles};
 use cairn_net::transfer_stream;
 use cairn_security::server::Authority;
 use cairn_stripe::BlockId;
 use cairn_wire::RemoteException;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -68,11 +70,16 @@ impl DataNode {
                 None => None,
             };
             let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
+            let https = match &config.https {
+                Some((addr, files)) => Some(secure_port(*addr, files).await?),
+                None => None,
+            };
+            let https_addr = https.as_ref().and_then(|port| port.listener.local_addr().ok());
             let (proxies, policy) = (config.proxy_users.clone(), config.service_policy.clone());
             // Names of hosts are looked up.
             let read = move || Access::read(&proxies, policy.as_deref());
             let access = blocking(move || read().map_err(DataNodeError::Policy)).await?;
-            let addresses = (xfer_addr, ipc_addr, http_addr);
+            let addresses = (xfer_addr, ipc_addr, [http_addr, https_addr]);
             let reconfiguration =
                 Reconfiguration::new(config.reload.clone(), cairn_keys::live(DataNodeConfig::KEYS));
             let node = Arc::new(Node::new(
@@ -97,7 +104,8 @@ impl DataNode {
             };
             let service = Arc::new(Ipc { node: node.clone(), callers });
             node.spawn_lasting("the RPC port", ipc.serve(service, std::future::pending()));
-            if let Some(listener) = http {
+            let ports: Vec<Port> = http.map(Port::from).into_iter().chain(https).collect();
+            if !ports.is_empty() {
                 let served = node.clone();
                 let page = move |request: &Request| pages::page(&served, request);
                 let looked_at = node.clone();
@@ -108,7 +116,10 @@ impl DataNode {
                     .with(live::PATH, Some(live));
                 let limits = Limits { idle: node.config.http_idle_timeout, ..Limits::default() };
                 let site = Arc::new(site);
-                node.tasks.spawn(http::serve(listener, site, limits, std::future::pending()));
+                for port in ports {
+                    let (site, limits) = (Arc::clone(&site), limits.clone());
+                    node.tasks.spawn(http::serve(port, site, limits, std::future::pending()));
+                }
             }
             node.spawn_lasting("the reports to the NameNode", actor::run(node.clone()));
             node.spawn_lasting("the watch over orders", actor::watch_orders(node.clone()));
@@ -119,6 +130,15 @@ impl DataNode {
             Ok(RunningDataNode { node })
         })
     }
+}
+
+/// A port for HTTPS.
+async fn secure_port(addr: SocketAddr, files: &TlsFiles) -> Result<Port, DataNodeError> {
+    let files = files.clone();
+    let opened = blocking(move || Ok(Tls::open(files))).await?;
+    let tls = opened.map_err(io::Error::other).context(|| "the certificate of HTTPS".into())?;
+    let listener = TcpListener::bind(addr).await.context(|| format!("binding {addr}"))?;
+    Ok(Port { listener, tls: Some(tls) })
 }
 
 /// A DataNode that serves until it is shut down, killed or dropped.
@@ -140,6 +160,11 @@ impl RunningDataNode {
     /// Where pages are served, if they are.
     pub fn http_addr(&self) -> Option<SocketAddr> {
         self.node.http_addr
+    }
+
+    /// Where pages are served by HTTPS, if they are.
+    pub fn https_addr(&self) -> Option<SocketAddr> {
+        self.node.https_addr
     }
 
     /// The DataNode's UUID, the same at every start on the same volumes.

@@ -8,6 +8,7 @@ pub mod quorum;
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_net::groups::GroupsConfig;
 use cairn_net::reconfiguration::Reload;
+use cairn_net::tls::TlsFiles;
 pub use cairn_redundancy::SlowConfig;
 use cairn_stripe::StoragePolicy;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -178,6 +179,8 @@ pub struct NameNodeConfig {
     pub plain_rpc_addr: Option<SocketAddr>,
     /// Where HTTP listens, if at all. Key `dfs.namenode.http-address`.
     pub http_addr: Option<SocketAddr>,
+    /// Where HTTPS listens, and with which certificate, if at all. Keys `dfs.http.policy`, `dfs.namenode.https-address`.
+    pub https: Option<(SocketAddr, TlsFiles)>,
     /// How long an HTTP connection may rest: `hadoop.http.idle_timeout.ms`.
     pub http_idle_timeout: Duration,
     /// Longest RPC request accepted, bytes. Key `ipc.maximum.data.length`.
@@ -495,6 +498,7 @@ impl Default for NameNodeConfig {
             rpc_addr: SocketAddr::new(loopback, 8020),
             plain_rpc_addr: None,
             http_addr: Some(SocketAddr::new(loopback, 9870)),
+            https: None,
             http_idle_timeout: Duration::from_secs(60),
             rpc_max_request_len: (128 * MIB) as usize,
             request_memory: 1024 * MIB,

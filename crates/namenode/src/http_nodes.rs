@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use cairn_redundancy::{AdminState, DataNode, ReportKind};
+use cairn_redundancy::{AdminState, DataNode, NodeAddress, ReportKind};
 
 use crate::dice::dice;
 use crate::node::NameNode;
@@ -11,7 +11,16 @@ use crate::web::HttpDataNode;
 /// One on the client's machine, or one of the least busy ones.
 ///
 /// Source: Hadoop 3.5.0 `BlockManager#chooseTarget4WebHDFS`.
-pub(crate) fn choose(node: &NameNode, client: IpAddr, excluded: &[String]) -> Option<HttpDataNode> {
+pub(crate) fn choose(
+    node: &NameNode,
+    client: IpAddr,
+    excluded: &[String],
+    by_tls: bool,
+) -> Option<HttpDataNode> {
+    let port = |address: &NodeAddress| match by_tls {
+        true => address.info_secure_port,
+        false => address.info_port,
+    };
     let now = node.now();
     let cluster = node.cluster();
     let serves = |node: &&DataNode| {
@@ -23,7 +32,7 @@ pub(crate) fn choose(node: &NameNode, client: IpAddr, excluded: &[String]) -> Op
         node.alive
             && node.admin == AdminState::InService
             && !cluster.is_stale(node, now)
-            && address.info_port != 0
+            && port(address) != 0
             && !is_excluded(&address.ip)
             && !is_excluded(&address.host)
     };
@@ -39,6 +48,6 @@ pub(crate) fn choose(node: &NameNode, client: IpAddr, excluded: &[String]) -> Op
     Some(HttpDataNode {
         host_name: chosen.address.host.clone(),
         ip: chosen.address.ip.clone(),
-        port: chosen.address.info_port,
+        port: port(&chosen.address),
     })
 }

@@ -20,11 +20,12 @@ use cairn_net::access::Access;
 use cairn_net::descriptors;
 use cairn_net::groups::{Groups, process_user};
 use cairn_net::held;
-use cairn_net::http::{self, Handler, Limits, SharedHandler, Site, WEBHDFS};
+use cairn_net::http::{self, Handler, Limits, Port, SharedHandler, Site, WEBHDFS};
 use cairn_net::lasting;
 use cairn_net::page::live::{self, Live};
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::RpcServer;
+use cairn_net::tls::{Tls, TlsError, TlsFiles};
 use cairn_redundancy::Cluster;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -102,6 +103,9 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
+    /// HTTPS cannot be served.
+    #[error("cannot serve HTTPS: {0}")]
+    Certificate(#[source] TlsError),
     /// The audit log cannot be written.
     #[error("cannot open the audit log {}: {source}", path.display())]
     Audit {
@@ -129,6 +133,8 @@ pub struct RunningNameNode {
     pub plain_rpc_addr: Option<SocketAddr>,
     /// Where pages are served, if they are.
     pub http_addr: Option<SocketAddr>,
+    /// Where pages are served by HTTPS, if they are.
+    pub https_addr: Option<SocketAddr>,
     node: Arc<NameNode>,
     stop: watch::Sender<bool>,
     /// Which loop has ended that must not, and with what.
@@ -220,6 +226,11 @@ impl NameNode {
                 }
                 None => None,
             };
+            let https = match &config.https {
+                Some((addr, files)) => Some(secure_port(*addr, files).await?),
+                None => None,
+            };
+            let https_addr = https.as_ref().and_then(|port| port.listener.local_addr().ok());
             let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
             let rpc_addr = rpc.local_addr();
             let rpc_metrics = Arc::new(protocol::catalogue::metrics());
@@ -297,7 +308,8 @@ impl NameNode {
                 node.trash_may_be_missing();
                 node.make_missing_trash().await;
             }
-            let listening = Listening { rpc, plain_rpc, http, http_addr };
+            let http = http.map(Port::from).into_iter().chain(https).collect();
+            let listening = Listening { rpc, plain_rpc, http, http_addr, https_addr };
             Ok(RunningNameNode::serve(node, listening))
         })
     }
@@ -330,20 +342,33 @@ async fn bind_rpc(
 struct Listening {
     rpc: RpcServer,
     plain_rpc: Option<RpcServer>,
-    http: Option<TcpListener>,
+    http: Vec<Port>,
     http_addr: Option<SocketAddr>,
+    https_addr: Option<SocketAddr>,
+}
+
+/// A port for HTTPS.
+async fn secure_port(addr: SocketAddr, files: &TlsFiles) -> Result<Port, StartError> {
+    let files = files.clone();
+    let opened = tokio::task::spawn_blocking(move || Tls::open(files)).await;
+    let tls = opened.map_err(|_| StartError::Interrupted)?.map_err(StartError::Certificate)?;
+    let bound = TcpListener::bind(addr).await;
+    let listener = bound.map_err(|source| StartError::Bind { addr, purpose: "HTTPS", source })?;
+    Ok(Port { listener, tls: Some(tls) })
 }
 
 /// What serves the tree by HTTP is made of these.
 fn web_parts(node: &Arc<NameNode>, service: Arc<Protocols>) -> web::Parts {
     let chooser = Arc::clone(node);
-    let choose = move |client, excluded: &[String]| http_nodes::choose(&chooser, client, excluded);
+    let choose = move |client, excluded: &[String], by_tls| {
+        http_nodes::choose(&chooser, client, excluded, by_tls)
+    };
     web::Parts { service, rpc_addr: node.rpc_addr, choose: Arc::new(choose) }
 }
 
 impl RunningNameNode {
     fn serve(node: Arc<NameNode>, listening: Listening) -> RunningNameNode {
-        let Listening { rpc, plain_rpc, http, http_addr } = listening;
+        let Listening { rpc, plain_rpc, http, http_addr, https_addr } = listening;
         let plain_rpc_addr = plain_rpc.as_ref().map(RpcServer::local_addr);
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
@@ -359,7 +384,7 @@ impl RunningNameNode {
             held.hold_no_calls();
         });
         let mut watched = None;
-        if let Some(listener) = http {
+        if !http.is_empty() {
             let node = Arc::clone(&node);
             let idle = node.config.http_idle_timeout;
             let web = node.config.web.as_ref();
@@ -378,7 +403,10 @@ impl RunningNameNode {
                 .with(backups::PATH, shared(Arc::new(backups)));
             let limits = Limits { idle, ..Limits::default() };
             let site = Arc::new(site);
-            tasks.spawn(http::serve(listener, site, limits, until_stopped(stopped.clone())));
+            for port in http {
+                let (site, limits) = (Arc::clone(&site), limits.clone());
+                tasks.spawn(http::serve(port, site, limits, until_stopped(stopped.clone())));
+            }
             watched = Some(made);
         }
         let broken = watch::Sender::new(None);
@@ -388,6 +416,7 @@ impl RunningNameNode {
             rpc_addr,
             plain_rpc_addr,
             http_addr,
+            https_addr,
             node: node_again,
             stop,
             broken,

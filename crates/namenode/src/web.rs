@@ -21,8 +21,8 @@ pub struct Parts {
 }
 
 /// Chooses a DataNode that serves HTTP for a client at an address, but none of those that are excluded: `host`, or
-/// `host:port` of the data transfer.
-pub type Choose = dyn Fn(IpAddr, &[String]) -> Option<HttpDataNode> + Send + Sync;
+/// `host:port` of the data transfer; if the last is true, one that does so by TLS.
+pub type Choose = dyn Fn(IpAddr, &[String], bool) -> Option<HttpDataNode> + Send + Sync;
 
 /// A DataNode that serves HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use crate::Boxed;
 pub use answer::{Answer, Response, Streamed};
 pub use body::Body;
 pub use hyper::{HeaderMap, Method, Uri, header};
-pub use serve::{Limits, serve};
+pub use serve::{Limits, Port, serve};
 
 /// The folder of Hadoop's file system by HTTP, on NameNodes, DataNodes and gateways.
 pub const WEBHDFS: &str = "/webhdfs/v1";
@@ -43,6 +43,8 @@ pub struct Request {
     pub headers: HeaderMap,
     /// Who asks.
     pub peer: Option<SocketAddr>,
+    /// Whether it came by TLS.
+    pub is_secure: bool,
 }
 
 impl Request {
@@ -55,12 +57,24 @@ impl Request {
             Some((percent_decode(key, true)?, percent_decode(value, true)?))
         });
         let query = pairs.collect::<Option<Vec<_>>>()?;
-        Some(Request { method, path, query, headers: HeaderMap::new(), peer: None })
+        Some(Request {
+            method,
+            path,
+            query,
+            headers: HeaderMap::new(),
+            peer: None,
+            is_secure: false,
+        })
     }
 
     /// The first value of query parameter `name`.
     pub fn param(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// `http` or `https`, by which the client came and is to come again.
+    pub fn scheme(&self) -> &'static str {
+        if self.is_secure { "https" } else { "http" }
     }
 
     /// Whether the body of the answer is wanted (it is not by HEAD).

@@ -29,6 +29,7 @@ pub mod rpc_client;
 pub mod rpc_server;
 pub mod service_policy;
 pub mod storage_dir;
+pub mod tls;
 pub mod transfer_stream;
 
 /// A future of any kind, whose code is compiled where it is written. That of an `async fn` is compiled anew, with all

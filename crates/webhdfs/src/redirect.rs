@@ -35,8 +35,8 @@ pub struct Target {
 }
 
 /// Chooses a DataNode for a client at an address, but none of those that are excluded (`host`, or `host:port` of the
-/// data transfer). `None` when there is none.
-pub type Choose = dyn Fn(IpAddr, &[String]) -> Option<Target> + Send + Sync;
+/// data transfer), with a port of TLS if the client came by that. `None` when there is none.
+pub type Choose = dyn Fn(IpAddr, &[String], bool) -> Option<Target> + Send + Sync;
 
 /// What redirections are made of.
 #[derive(Clone)]
@@ -83,7 +83,9 @@ impl Redirects {
             _ => None,
         };
         let peer = wanted.asker.peer.ip().to_canonical();
-        let Some(target) = near.or_else(|| (self.choose)(peer, &excluded)) else {
+        let Some(target) =
+            near.or_else(|| (self.choose)(peer, &excluded, wanted.request.is_secure))
+        else {
             return Err(self.nobody(names, &wanted, &p).await);
         };
         let mut path = wanted.path.to_string();
@@ -103,7 +105,8 @@ impl Redirects {
         };
         let query = query(&p, &[("namenoderpcaddress", &self.namenode)]);
         let place = format!(
-            "http://{host}:{}{WEBHDFS}{}?{query}",
+            "{}://{host}:{}{WEBHDFS}{}?{query}",
+            wanted.request.scheme(),
             target.port,
             percent_encode(&path, true)
         );
@@ -146,16 +149,20 @@ impl Redirects {
                 is_it(&id.ip_addr) || is_it(&id.host_name)
             })
         };
+        let port = |id: &DatanodeIDProto| match wanted.request.is_secure {
+            true => id.info_secure_port.unwrap_or_default(),
+            false => id.info_port,
+        };
         let found = block.locs.iter().find(|node| {
             node.admin_state() != DatanodeInfoProtoAdminState::Decommissioned
-                && node.id.info_port != 0
+                && port(&node.id) != 0
                 && !is_excluded(&node.id)
         });
         Ok(found.and_then(|node| {
             Some(Target {
                 host_name: node.id.host_name.clone(),
                 ip: node.id.ip_addr.clone(),
-                port: u16::try_from(node.id.info_port).ok()?,
+                port: u16::try_from(port(&node.id)).ok()?,
             })
         }))
     }
@@ -191,7 +198,8 @@ pub(crate) fn to_itself(request: &Request, path: &str) -> Result<Answer, Failure
     let host = request.headers.get("host").and_then(|host| host.to_str().ok());
     let host = host.ok_or_else(|| Failure::argument("The request names no host"))?;
     let query = query(&p, &[("data", "true")]);
-    let place = format!("http://{host}{WEBHDFS}{}?{query}", percent_encode(path, true));
+    let place =
+        format!("{}://{host}{WEBHDFS}{}?{query}", request.scheme(), percent_encode(path, true));
     answer(place, p.boolean("noredirect", false)?, Vec::new())
 }
 

@@ -32,6 +32,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         "xfer": running.xfer_addr().to_string(),
         "ipc": running.ipc_addr().to_string(),
         "http": running.http_addr().map(|addr| format!("http://{addr}")),
+        "https": running.https_addr().map(|addr| format!("https://{addr}")),
         "pid": std::process::id(),
     });
     crate::say!("{line}");

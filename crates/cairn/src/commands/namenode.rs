@@ -87,6 +87,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         "fs": format!("hdfs://{}", running.rpc_addr),
         "plain": running.plain_rpc_addr.map(|addr| format!("hdfs://{addr}")),
         "http": running.http_addr.map(|addr| format!("http://{addr}")),
+        "https": running.https_addr.map(|addr| format!("https://{addr}")),
         "pid": std::process::id(),
     });
     crate::say!("{line}");

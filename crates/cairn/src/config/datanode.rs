@@ -2,7 +2,7 @@
 
 use super::memory::available;
 use super::namenode::service_policy;
-use super::{Configuration, NameNodes, security, unsupported, webhdfs};
+use super::{Configuration, NameNodes, https, security, unsupported, webhdfs};
 use anyhow::Result;
 use cairn_datanode::{DataDir, DataNodeConfig};
 use cairn_net::groups::{GroupsConfig, process_user};
@@ -20,6 +20,9 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     for key in ["dfs.namenode.rpc-address", "dfs.namenode.servicerpc-address"] {
         conf.read(key, |text| Ok(text.to_string()), &mut c.name_node)?;
     }
+    let web = https::read(conf, ("dfs.datanode.https.address", "0.0.0.0:9865"))?;
+    c.http_addr = c.http_addr.filter(|_| web.is_plain);
+    c.https = web.secure;
     c.web = webhdfs::of_datanode(conf, &c.name_node)?;
     // USER says nothing: services are started without it.
     if let Some(user) = std::env::var("HADOOP_USER_NAME").ok().or_else(process_user) {

@@ -2,6 +2,7 @@
 
 pub mod datanode;
 mod encryption;
+pub mod https;
 mod memory;
 pub mod namenode;
 mod quorum;

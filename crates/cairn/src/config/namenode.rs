@@ -1,7 +1,7 @@
 //! A NameNode's settings from Hadoop's keys.
 
 use super::{
-    Configuration, NameNodes, encryption, memory, quorum, security, slow, unsupported, value,
+    Configuration, NameNodes, encryption, https, memory, quorum, security, slow, unsupported, value,
     webhdfs,
 };
 use crate::salvage::ClientSalvager;
@@ -66,6 +66,9 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     c.encryption = encryption::read(conf)?;
     audit(conf, &mut c.audit)?;
     conf.millis("hadoop.http.idle_timeout.ms", &mut c.http_idle_timeout)?;
+    let web = https::read(conf, ("dfs.namenode.https-address", "0.0.0.0:9871"))?;
+    c.http_addr = c.http_addr.filter(|_| web.is_plain);
+    c.https = web.secure;
     c.web = webhdfs::of_namenode(conf)?;
     c.block_tokens = security::block_tokens(conf)?;
     c.encrypts_data = security::encrypts_data(conf, c.block_tokens.is_some())?;

@@ -43,8 +43,8 @@ pub fn of_namenode(conf: &Configuration) -> Result<Option<Web>> {
         let namenode = named.clone().filter(|_| all).unwrap_or(told);
         let settings = Settings { authority: namenode.clone(), ..settings.clone() };
         let choose = Arc::clone(&parts.choose);
-        let choose = move |client, excluded: &[String]| {
-            let chosen = choose(client, excluded)?;
+        let choose = move |client, excluded: &[String], by_tls| {
+            let chosen = choose(client, excluded, by_tls)?;
             Some(Target { host_name: chosen.host_name, ip: chosen.ip, port: chosen.port })
         };
         let redirects = Redirects { choose: Arc::new(choose), namenode, by_address };

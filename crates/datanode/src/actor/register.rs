@@ -75,7 +75,7 @@ fn registration(node: &Node, info: &NamespaceInfoProto) -> DatanodeRegistrationP
             xfer_port: node.xfer_addr.port().into(),
             info_port: node.http_addr.map_or(0, |addr| addr.port()).into(),
             ipc_port: node.ipc_addr.port().into(),
-            info_secure_port: Some(0),
+            info_secure_port: Some(node.https_addr.map_or(0, |addr| addr.port()).into()),
         },
         storage_info: StorageInfoProto {
             layout_version: LAYOUT_VERSION as u32,

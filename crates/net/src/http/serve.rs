@@ -1,6 +1,7 @@
 //! Connections: how many, how long they may rest, how long a head may be.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,13 +14,16 @@ use hyper::http::response::Builder;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::body::{Body, Outgoing};
 use super::patient::Patient;
 use super::{Answer, Handler, Request, Response};
 use crate::descriptors;
+use crate::tls::Tls;
 
 /// Longest request line, and longest header fields, bytes. `hadoop.http.max.request.header.size`.
 const MAX_HEAD_LEN: usize = 64 << 10;
@@ -43,13 +47,29 @@ impl Default for Limits {
     }
 }
 
-/// Serves requests on `listener` until `shutdown` resolves; connections then in work are dropped.
+/// Where a server listens, and whether it speaks TLS there.
+#[derive(Debug)]
+pub struct Port {
+    /// Where connections come in.
+    pub listener: TcpListener,
+    /// Its certificate; `None`: what is said is not enclosed.
+    pub tls: Option<Tls>,
+}
+
+impl From<TcpListener> for Port {
+    fn from(listener: TcpListener) -> Port {
+        Port { listener, tls: None }
+    }
+}
+
+/// Serves requests on a port until `shutdown` resolves; connections then in work are dropped.
 pub async fn serve(
-    listener: TcpListener,
+    port: impl Into<Port>,
     handler: Arc<dyn Handler>,
     limits: Limits,
     shutdown: impl Future<Output = ()>,
 ) {
+    let Port { listener, tls } = port.into();
     let max = limits.max_connections.min(descriptors::limit() / 4).max(1);
     let permits = Arc::new(Semaphore::new(max));
     let is_crowded = {
@@ -71,9 +91,21 @@ pub async fn serve(
         match accepted {
             Ok((stream, peer)) => {
                 let (handler, is_crowded) = (Arc::clone(&handler), Arc::clone(&is_crowded));
-                let idle = limits.idle;
+                let (idle, tls) = (limits.idle, tls.clone());
                 connections.spawn(async move {
-                    let ended = connection(stream, peer, idle, &*handler, &*is_crowded).await;
+                    let client = Client { peer, is_secure: tls.is_some() };
+                    // What is small is sent at once: an answer has its head and its body in two pieces.
+                    let _ = stream.set_nodelay(true);
+                    let ended = match tls {
+                        None => connection(stream, client, idle, &*handler, &*is_crowded).await,
+                        Some(tls) => match timeout(idle, tls.accept(stream)).await {
+                            Ok(Ok(stream)) => {
+                                connection(stream, client, idle, &*handler, &*is_crowded).await
+                            }
+                            Ok(Err(error)) => Err(error.into()),
+                            Err(slow) => Err(slow.into()),
+                        },
+                    };
                     if let Err(error) = ended {
                         tracing::debug!(%peer, %error, "http connection ended");
                     }
@@ -88,32 +120,37 @@ pub async fn serve(
     }
 }
 
-async fn connection(
-    stream: TcpStream,
+/// Who has connected, and how.
+#[derive(Clone, Copy)]
+struct Client {
     peer: SocketAddr,
+    is_secure: bool,
+}
+
+async fn connection<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    client: Client,
     idle: Duration,
     handler: &dyn Handler,
     is_crowded: &(dyn Fn() -> bool + Send + Sync),
-) -> hyper::Result<()> {
-    // What is small is sent at once: an answer has its head and its body in two pieces.
-    let _ = stream.set_nodelay(true);
+) -> Result<(), Box<dyn Error + Send + Sync>> {
     let service = service_fn(|request: hyper::Request<Incoming>| async move {
-        let (answer, has_ended) = answer(request, peer, idle, handler).await;
+        let (answer, has_ended) = answer(request, client, idle, handler).await;
         // hyper closes a connection with an unread body, and the client is to know it.
         Ok::<_, Infallible>(encode(answer, !has_ended || is_crowded()))
     });
-    http1::Builder::new()
+    let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(idle)
         .max_header_size(MAX_HEAD_LEN)
         .max_buf_size(BUFFER_LEN)
-        .serve_connection(TokioIo::new(Patient::new(stream, idle)), service)
-        .await
+        .serve_connection(TokioIo::new(Patient::new(stream, idle)), service);
+    Ok(served.await?)
 }
 
 async fn answer(
     request: hyper::Request<Incoming>,
-    peer: SocketAddr,
+    Client { peer, is_secure }: Client,
     idle: Duration,
     handler: &dyn Handler,
 ) -> (Answer, bool) {
@@ -126,7 +163,7 @@ async fn answer(
     let Some(request) = Request::new(head.method, target) else {
         return (Response::error(400, "bad request").into(), false);
     };
-    let request = Request { headers: head.headers, peer: Some(peer), ..request };
+    let request = Request { headers: head.headers, peer: Some(peer), is_secure, ..request };
     let answer = handler.answer(request, body).await;
     (answer, has_ended.load(Ordering::Relaxed))
 }

@@ -13,7 +13,7 @@ fn node(config: &DataNodeConfig) -> Arc<Node> {
     let dataset = Dataset::open(config).unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let reconfiguration = Reconfiguration::new(config.reload.clone(), live(DataNodeConfig::KEYS));
-    let (calls, addresses) = (Arc::new(crate::protocol::metrics()), (any, any, None));
+    let (calls, addresses) = (Arc::new(crate::protocol::metrics()), (any, any, [None, None]));
     Arc::new(Node::new(
         config.clone(),
         dataset,

@@ -1,0 +1,85 @@
+//! Whether roles serve HTTP, HTTPS or both, and with which certificate.
+//!
+//! Source: Hadoop 3.5.0 `DFSUtil#getHttpPolicy`, `DFSConfigKeys`.
+
+use super::{Configuration, value};
+use anyhow::{Result, bail};
+use cairn_net::tls::TlsFiles;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+const POLICY: &str = "dfs.http.policy";
+const CERTIFICATE: &str = "cairn.https.certificate";
+const KEY: &str = "cairn.https.key";
+const CLIENT_CERTIFICATES: &str = "dfs.client.https.need-auth";
+
+/// What a role serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Web {
+    /// Whether HTTP without TLS is served.
+    pub is_plain: bool,
+    /// Where HTTPS is served, and with which certificate, if it is.
+    pub secure: Option<(SocketAddr, TlsFiles)>,
+}
+
+/// What the keys say, with that key for the address of HTTPS and its default.
+pub fn read(conf: &Configuration, (address, default): (&str, &str)) -> Result<Web> {
+    let policy = conf.get(POLICY).unwrap_or_default().to_ascii_uppercase();
+    let (is_plain, is_secure) = match policy.as_str() {
+        "" | "HTTP_ONLY" => (true, false),
+        "HTTPS_ONLY" => (false, true),
+        "HTTP_AND_HTTPS" => (true, true),
+        other => {
+            bail!("{POLICY} is {other}: it takes HTTP_ONLY, HTTPS_ONLY or HTTP_AND_HTTPS")
+        }
+    };
+    let mut asks_clients = false;
+    conf.boolean(CLIENT_CERTIFICATES, &mut asks_clients)?;
+    if asks_clients && is_secure {
+        bail!("{CLIENT_CERTIFICATES} is true: certificates of clients are not asked for");
+    }
+    if !is_secure {
+        return Ok(Web { is_plain, secure: None });
+    }
+    let Some(files) = files(conf) else {
+        bail!(
+            "{POLICY} is {policy}, and {CERTIFICATE} and {KEY} are not both set: they name PEM files, in the place of the \
+             keystore of ssl-server.xml, which is not read"
+        );
+    };
+    let address = conf.get(address).unwrap_or_else(|| default.to_string());
+    Ok(Web { is_plain, secure: Some((value::address(&address)?, files)) })
+}
+
+/// The certificate and its key, if both are named.
+pub fn files(conf: &Configuration) -> Option<TlsFiles> {
+    let path = |key: &str| conf.get(key).map(PathBuf::from);
+    Some(TlsFiles { certificate: path(CERTIFICATE)?, key: path(KEY)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_says_what_is_served() {
+        let of = |keys: &[(&str, &str)]| {
+            let mut conf = Configuration::default();
+            keys.iter().for_each(|(key, value)| conf.set(key, *value));
+            read(&conf, ("dfs.namenode.https-address", "127.0.0.1:9871"))
+        };
+        let files = [(CERTIFICATE, "/c"), (KEY, "/k")];
+        let with = |policy| of(&[(POLICY, policy), files[0], files[1]]);
+        let told = TlsFiles { certificate: "/c".into(), key: "/k".into() };
+        let secure = Some(("127.0.0.1:9871".parse().unwrap(), told));
+        assert_eq!(of(&[]).unwrap(), Web { is_plain: true, secure: None });
+        assert_eq!(with("HTTP_ONLY").unwrap(), Web { is_plain: true, secure: None });
+        assert_eq!(with("https_only").unwrap(), Web { is_plain: false, secure: secure.clone() });
+        assert_eq!(with("HTTP_AND_HTTPS").unwrap(), Web { is_plain: true, secure });
+        assert!(with("HTTPS").is_err());
+        let missing = format!("{:#}", of(&[(POLICY, "HTTPS_ONLY"), files[0]]).unwrap_err());
+        assert!(missing.contains(CERTIFICATE) && missing.contains(KEY), "{missing}");
+        let asks = [(POLICY, "HTTPS_ONLY"), files[0], files[1], (CLIENT_CERTIFICATES, "true")];
+        assert!(of(&asks).is_err());
+    }
+}
