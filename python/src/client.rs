@@ -57,7 +57,7 @@ impl Client {
         }
         let mut config = cairn_conf::client::read(&conf).map_err(wrong)?;
         if let Some(user) = user {
-            config.user = user;
+            config.act_as(&user).map_err(os_error)?;
         }
         py.detach(|| {
             let blocking = Blocking::of_process()?;

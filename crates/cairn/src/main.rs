@@ -89,6 +89,8 @@ enum Command {
     Balance(commands::balance::BalanceArgs),
     /// Move replicas and units to the storage types of their files' storage policies
     Mover(commands::balance::MoverArgs),
+    /// Get, show, renew and cancel delegation tokens, in files that Hadoop reads
+    Token(commands::token::Args),
     /// Show what the cluster does, again and again: bytes, calls, repair, slow DataNodes
     Top(commands::top::Args),
     /// Show the state and the space of the cluster
@@ -165,6 +167,7 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
             Command::Fsck(args) => commands::fsck::run(&settings, args).await,
             Command::Balance(args) => commands::balance::balance(&settings, args).await,
             Command::Mover(args) => commands::balance::mover(&settings, args).await,
+            Command::Token(args) => commands::token::run(&settings, args).await,
             Command::Top(args) => commands::top::run(&settings, args).await,
             Command::Report(args) => report::run(&settings, args).await,
             Command::Scrub(args) => commands::scrub::run(&settings, args).await,

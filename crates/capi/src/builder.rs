@@ -96,12 +96,12 @@ impl Builder {
         if let Some(failure) = self.bad {
             return Err(failure);
         }
-        if self.ticket_cache.as_ref().is_some_and(|path| !path.is_empty()) {
-            return Err(Failure::unsupported("Kerberos is not supported"));
-        }
         let mut conf = configuration::read()?;
         for (key, value) in &self.keys {
             conf.set(key, value.as_str());
+        }
+        if let Some(path) = self.ticket_cache.as_ref().filter(|path| !path.is_empty()) {
+            conf.set("hadoop.security.kerberos.ticket.cache.path", path.as_str());
         }
         let uri = self.uri(conf.default_fs())?;
         conf.set("fs.defaultFS", uri.as_str());
@@ -111,7 +111,7 @@ impl Builder {
         }
         let mut config = cairn_conf::client::read(&conf).map_err(wrong)?;
         if let Some(user) = self.user.filter(|user| !user.is_empty()) {
-            config.user = user;
+            config.act_as(&user).map_err(Failure::from)?;
         }
         let rest = uri.trim_start_matches("hdfs://");
         let uri = format!("hdfs://{}", rest.split('/').next().unwrap_or_default());
@@ -172,7 +172,7 @@ extern "C" fn hdfsBuilderSetUserName(builder: Option<&mut Builder>, user: Text) 
     }
 }
 
-/// Names a cache of Kerberos tickets; connecting will fail, for there is no Kerberos.
+/// Names a cache of Kerberos tickets. It is used where `hadoop.security.authentication` is `kerberos`.
 #[unsafe(no_mangle)]
 extern "C" fn hdfsBuilderSetKerbTicketCachePath(builder: Option<&mut Builder>, path: Text) {
     if let Some(builder) = builder {
@@ -269,7 +269,7 @@ mod tests {
             builder.connect().err().map(|failure| failure.errno)
         };
         assert_eq!(refused(|_| {}), None);
-        assert_eq!(refused(|b| b.ticket_cache = Some("/x".into())), Some(libc::ENOTSUP));
+        assert_eq!(refused(|b| b.ticket_cache = Some("/x".into())), None);
         assert_eq!(refused(|b| b.namenode = Some("file:///".into())), Some(libc::ENOTSUP));
         let size = ("dfs.blocksize".to_string(), "many".to_string());
         let mut builder = Builder { keys: vec![size], ..Builder::default() };

@@ -1,9 +1,11 @@
 //! What the client can be told. Defaults are Hadoop's, unless a field says why not.
 
 use crate::datanode::secure::DataSecurity;
+use crate::error::{ClientError, Result};
 use crate::types::ChecksumMode;
 use cairn_codec::crc::ChecksumKind;
 use cairn_kms::KmsOptions;
+use cairn_net::rpc_client::SharedCredentials;
 use cairn_security::Protection;
 use cairn_wire::proto::hdfs::CachingStrategyProto;
 use cairn_writer::ReplaceDataNode;
@@ -121,6 +123,10 @@ pub struct ClientConfig {
     pub kms: KmsOptions,
     /// Permission bits cleared in new files and directories. `fs.permissions.umask-mode`.
     pub umask: u16,
+    /// What shows NameNodes who the client is; `None`: it only says so.
+    pub credentials: Option<SharedCredentials>,
+    /// What shows it to the RPC ports of DataNodes, likewise.
+    pub datanode_credentials: Option<SharedCredentials>,
     /// What is asked of DataNodes around data, where there are block tokens. Key `dfs.data.transfer.protection`, with
     /// Kerberos.
     pub data_protections: Vec<Protection>,
@@ -134,6 +140,21 @@ impl ClientConfig {
     /// Source: Hadoop 3.5.0 `DFSUtilClient#getHomeDirectory`.
     pub fn home(&self) -> String {
         format!("{}/{}", self.homes.trim_end_matches('/'), self.user)
+    }
+
+    /// Says who the user is. Fails where a ticket or token shows that it is another.
+    ///
+    /// Who may act for others says so by `real_user`.
+    pub fn act_as(&mut self, user: &str) -> Result<()> {
+        // A principal may be named in full.
+        let name = user.split(['@', '/']).next().unwrap_or(user);
+        if self.credentials.is_none() {
+            self.user = user.to_string();
+        } else if self.user != user && self.user != name {
+            let what = format!("you are {}, as you have shown, and not {user}", self.user);
+            return Err(ClientError::Argument(what));
+        }
+        Ok(())
     }
 
     /// How long a pipeline may be silent before a heartbeat: its DataNodes have limits of their own, however
@@ -200,6 +221,8 @@ impl Default for ClientConfig {
             kms: KmsOptions::default(),
             homes: "/user".to_string(),
             umask: 0o022,
+            credentials: None,
+            datanode_credentials: None,
             data_protections: Vec::new(),
             data_security: DataSecurity::default(),
         }

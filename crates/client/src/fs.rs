@@ -8,6 +8,7 @@ pub(crate) mod groups;
 mod namespace;
 mod operate;
 mod snapshots;
+mod tokens;
 
 pub use namespace::Listing;
 

@@ -35,6 +35,8 @@ pub use balance::{BalanceOptions, MoveEnd, MoveProgress};
 pub use blocking::{Blocking, Kept};
 pub use cairn_codec::crc::ChecksumKind;
 pub use cairn_kms::{KmsError, KmsOptions, ProviderPathError};
+pub use cairn_net::rpc_client::SharedCredentials;
+pub use cairn_security::token::Token as DelegationToken;
 pub use cairn_writer::ReplaceDataNode;
 pub use config::ClientConfig;
 pub use datanode::secure::DataSecurity;

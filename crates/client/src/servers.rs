@@ -48,7 +48,7 @@ impl FileSystem {
 }
 
 impl Server {
-    /// The server at `host:port` of RPC, asked by the user of `config`.
+    /// The NameNode at `host:port` of RPC, asked by the user of `config`.
     pub fn new(config: &ClientConfig, addr: &str) -> Server {
         let config = ClientConfig {
             namenode: addr.to_string(),
@@ -57,6 +57,12 @@ impl Server {
             ..config.clone()
         };
         Server { config }
+    }
+
+    /// The DataNode at `host:port` of RPC, likewise.
+    pub fn datanode(config: &ClientConfig, addr: &str) -> Server {
+        let credentials = config.datanode_credentials.clone();
+        Server::new(&ClientConfig { credentials, ..config.clone() }, addr)
     }
 
     /// Its `host:port`.

@@ -1,7 +1,7 @@
 //! A client's settings from Hadoop's keys.
 
 use crate::nameservice::NameNodes;
-use crate::{Configuration, kms, value};
+use crate::{Configuration, kms, login, value};
 use anyhow::{Context, Result, bail};
 use cairn_client::{ChecksumKind, ChecksumMode, ClientConfig, ReplaceDataNode};
 use std::time::Duration;
@@ -16,6 +16,7 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     if found.rpc.len() > 1 {
         c.retry_for = FAILOVER;
     }
+    login::read(conf, &found, |name| std::env::var_os(name), &mut c)?;
     (c.namenode, c.namenode_addresses) = (found.authority, found.rpc);
     conf.read("dfs.user.home.dir.prefix", |text| Ok(text.to_string()), &mut c.homes)?;
     conf.number("dfs.replication", &mut c.replication)?;

@@ -7,6 +7,7 @@
 pub mod client;
 mod former_names;
 pub mod kms;
+pub mod login;
 pub mod nameservice;
 pub mod xml;
 

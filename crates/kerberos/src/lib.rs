@@ -7,6 +7,11 @@
 
 #[cfg(feature = "gssapi")]
 mod library;
+mod place;
+#[cfg(feature = "gssapi")]
+mod store;
+
+pub use place::Store;
 
 use cairn_security::client::Credentials;
 use cairn_security::digest_md5::Secret;
@@ -17,25 +22,40 @@ use cairn_security::{KerberosName, Protection, SaslError, kerberos_name};
 pub const IS_BUILT_IN: bool = cfg!(feature = "gssapi");
 
 /// A server's side of a new security context, for a principal whose key is in the keytab.
-pub fn accept(principal: &str) -> Result<Box<dyn Context>, SaslError> {
+pub fn accept(principal: &str, store: &Store) -> Result<Box<dyn Context>, SaslError> {
     #[cfg(feature = "gssapi")]
     {
-        library::accept(principal)
+        library::accept(principal, store)
     }
     #[cfg(not(feature = "gssapi"))]
     {
+        let _ = store;
         Err(not_built_in(principal))
     }
 }
 
-/// A client's side of a new security context with a principal, by the tickets of `own`, or the first that there are.
-fn initiate(own: Option<&str>, with: &str) -> Result<Box<dyn Context>, SaslError> {
+/// Whose the first ticket is that there is, with its realm.
+pub fn own(store: &Store) -> Result<String, SaslError> {
     #[cfg(feature = "gssapi")]
     {
-        library::initiate(own, with)
+        library::own(store)
     }
     #[cfg(not(feature = "gssapi"))]
     {
+        let _ = store;
+        Err(not_built_in("a ticket"))
+    }
+}
+
+/// A client's side of a new security context with a principal, by the tickets of `own`, or the first that there are.
+fn initiate(own: Option<&str>, with: &str, store: &Store) -> Result<Box<dyn Context>, SaslError> {
+    #[cfg(feature = "gssapi")]
+    {
+        library::initiate(own, with, store)
+    }
+    #[cfg(not(feature = "gssapi"))]
+    {
+        let _ = store;
         Err(not_built_in(own.unwrap_or(with)))
     }
 }
@@ -51,6 +71,8 @@ fn not_built_in(principal: &str) -> SaslError {
 pub struct Ticket {
     /// Whose; the first that there is for `None`.
     pub principal: Option<String>,
+    /// Where it is.
+    pub store: Store,
     /// Who the server must be, perhaps with `_HOST`.
     pub server: String,
     /// How much connections are to be protected, what is wanted most first.
@@ -82,7 +104,38 @@ impl Credentials for Ticket {
 
     fn initiate(&self, service: &str, host: &str) -> Result<Option<Box<dyn Context>>, SaslError> {
         let server = self.server(service, host)?;
-        initiate(self.principal.as_deref(), &server).map(Some)
+        initiate(self.principal.as_deref(), &server, &self.store).map(Some)
+    }
+
+    fn protections(&self) -> &[Protection] {
+        &self.protections
+    }
+
+    fn allows_simple(&self) -> bool {
+        self.allows_simple
+    }
+}
+
+/// A client that shows a token where it has one, and else a ticket.
+#[derive(Clone, Debug)]
+pub struct TokenOrTicket {
+    /// A token of the server's.
+    pub token: Option<Secret>,
+    /// How to show a ticket, or why that cannot be.
+    pub ticket: Result<Ticket, SaslError>,
+    /// How much connections are to be protected, what is wanted most first.
+    pub protections: Vec<Protection>,
+    /// Whether to go on with a server that asks for no proof.
+    pub allows_simple: bool,
+}
+
+impl Credentials for TokenOrTicket {
+    fn token(&self) -> Option<Secret> {
+        self.token.clone()
+    }
+
+    fn initiate(&self, service: &str, host: &str) -> Result<Option<Box<dyn Context>>, SaslError> {
+        self.ticket.as_ref().map_err(Clone::clone)?.initiate(service, host)
     }
 
     fn protections(&self) -> &[Protection] {
@@ -102,6 +155,7 @@ mod tests {
     fn a_server_must_be_who_it_should_be() {
         let ticket = |server: &str| Ticket {
             principal: None,
+            store: Store::default(),
             server: server.to_owned(),
             protections: vec![Protection::Privacy],
             allows_simple: false,

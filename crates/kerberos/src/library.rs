@@ -1,5 +1,7 @@
 //! What is asked of the library.
 
+use super::store;
+use crate::place::Store;
 use cairn_security::SaslError;
 use cairn_security::gssapi::Context;
 use libgssapi::context::{ClientCtx, CtxFlags, SecurityContext, ServerCtx};
@@ -9,25 +11,37 @@ use libgssapi::name::Name;
 use libgssapi::oid::{GSS_MECH_KRB5, GSS_NT_KRB5_PRINCIPAL, OidSet};
 
 /// See [`super::accept`].
-pub(super) fn accept(principal: &str) -> Result<Box<dyn Context>, SaslError> {
-    let acquired = name(principal).and_then(|name| acquire(Some(&name), CredUsage::Accept));
+pub(super) fn accept(principal: &str, store: &Store) -> Result<Box<dyn Context>, SaslError> {
+    let acquired = acquire(Some(principal), CredUsage::Accept, store)?;
     let told = |error| failed(&format!("The keytab has no key of {principal}"), error);
     Ok(Box::new(Accepting(ServerCtx::new(Some(acquired.map_err(told)?)))))
 }
 
-/// See [`super::initiate`].
-pub(super) fn initiate(own: Option<&str>, with: &str) -> Result<Box<dyn Context>, SaslError> {
-    let own_name = own.map(name).transpose().map_err(|error| failed("A wrong name", error))?;
-    let acquired = acquire(own_name.as_ref(), CredUsage::Initiate);
+/// See [`super::own`].
+pub(super) fn own(store: &Store) -> Result<String, SaslError> {
+    peer(tickets(None, store)?.name())
+}
+
+fn tickets(own: Option<&str>, store: &Store) -> Result<Cred, SaslError> {
     let whose = own.unwrap_or("anybody");
     let told = |error| failed(&format!("There is no Kerberos ticket of {whose}"), error);
+    acquire(own, CredUsage::Initiate, store)?.map_err(told)
+}
+
+/// See [`super::initiate`].
+pub(super) fn initiate(
+    own: Option<&str>,
+    with: &str,
+    store: &Store,
+) -> Result<Box<dyn Context>, SaslError> {
+    let tickets = tickets(own, store)?;
     let target = name(with).map_err(|error| failed("A wrong name", error))?;
     let flags = CtxFlags::GSS_C_MUTUAL_FLAG
         | CtxFlags::GSS_C_REPLAY_FLAG
         | CtxFlags::GSS_C_SEQUENCE_FLAG
         | CtxFlags::GSS_C_INTEG_FLAG
         | CtxFlags::GSS_C_CONF_FLAG;
-    let context = ClientCtx::new(Some(acquired.map_err(told)?), target, flags, Some(GSS_MECH_KRB5));
+    let context = ClientCtx::new(Some(tickets), target, flags, Some(GSS_MECH_KRB5));
     Ok(Box::new(Initiating(context)))
 }
 
@@ -35,9 +49,20 @@ fn name(principal: &str) -> Result<Name, Error> {
     Name::new(principal.as_bytes(), Some(GSS_NT_KRB5_PRINCIPAL))
 }
 
-fn acquire(name: Option<&Name>, usage: CredUsage) -> Result<Cred, Error> {
-    let mechanisms = OidSet::singleton(GSS_MECH_KRB5)?;
-    Cred::acquire(name, None, usage, Some(&mechanisms))
+fn acquire(
+    principal: Option<&str>,
+    usage: CredUsage,
+    store: &Store,
+) -> Result<Result<Cred, Error>, SaslError> {
+    if *store != Store::default() {
+        return store::acquire(principal, usage, store);
+    }
+    let acquire = || {
+        let name = principal.map(name).transpose()?;
+        let mechanisms = OidSet::singleton(GSS_MECH_KRB5)?;
+        Cred::acquire(name.as_ref(), None, usage, Some(&mechanisms))
+    };
+    Ok(acquire())
 }
 
 fn failed(what: &str, error: Error) -> SaslError {

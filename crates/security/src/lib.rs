@@ -16,6 +16,7 @@ pub mod protection;
 pub mod sasl;
 pub mod server;
 pub mod token;
+pub mod token_file;
 pub mod transfer;
 mod writable;
 

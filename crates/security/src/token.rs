@@ -5,6 +5,7 @@ use sha1::Sha1;
 
 use crate::writable::{Reader, put_long, put_text};
 use cairn_wire::WireError;
+use cairn_wire::proto::common::TokenProto;
 
 /// Bytes of a name in a token. Source: Hadoop 3.5.0 `Text#DEFAULT_MAX_LEN`.
 const NAME_MAX: usize = 1 << 20;
@@ -18,6 +19,44 @@ pub const HDFS_DELEGATION_TOKEN: &str = "HDFS_DELEGATION_TOKEN";
 ///
 /// Source: Hadoop 3.5.0 `hadoop.security.secret-manager.key-length`.
 pub const KEY_LEN: usize = 32;
+
+/// A token as it is passed on: to whoever has it, all that it gives.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Token {
+    /// What it says of itself.
+    pub identifier: Vec<u8>,
+    /// What proves that.
+    pub password: Vec<u8>,
+    /// What it is good for.
+    pub kind: String,
+    /// Whose it is: the `ip:port` of a NameNode, or `ha-hdfs:` and a nameservice.
+    pub service: String,
+}
+
+/// The password does not show.
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (kind, service) = (&self.kind, &self.service);
+        f.debug_struct("Token")
+            .field("kind", kind)
+            .field("service", service)
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<TokenProto> for Token {
+    fn from(proto: TokenProto) -> Token {
+        let TokenProto { identifier, password, kind, service } = proto;
+        Token { identifier, password, kind, service }
+    }
+}
+
+impl From<Token> for TokenProto {
+    fn from(token: Token) -> TokenProto {
+        let Token { identifier, password, kind, service } = token;
+        TokenProto { identifier, password, kind, service }
+    }
+}
 
 /// What a token says of itself. Times are ms since the epoch.
 ///

@@ -24,4 +24,5 @@ pub mod report;
 pub mod scrub;
 pub mod snapshot;
 pub mod storage_policies;
+pub mod token;
 pub mod top;

@@ -1,8 +1,8 @@
 //! A NameNode's settings from Hadoop's keys.
 
 use super::{
-    Configuration, NameNodes, encryption, https, memory, quorum, security, slow, unsupported, value,
-    webhdfs,
+    Configuration, NameNodes, encryption, https, memory, quorum, security, slow, unsupported,
+    value, webhdfs,
 };
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};

@@ -3,9 +3,10 @@
 use super::Configuration;
 use crate::config::NameNodes;
 use anyhow::{Context, Result, bail};
+use cairn_conf::login;
 use cairn_datanode::DataNodeConfig;
 use cairn_datanode::security as datanode;
-use cairn_kerberos::Ticket;
+use cairn_kerberos::{Store, Ticket};
 use cairn_namenode::NameNodeConfig;
 use cairn_namenode::block_tokens::BlockTokenConfig;
 use cairn_namenode::security::SecurityConfig;
@@ -15,7 +16,7 @@ use cairn_security::gssapi::Acceptor;
 use cairn_security::kerberos_name::server_principal;
 use cairn_security::server::Offers;
 use cairn_security::transfer::TransferPolicy;
-use cairn_security::{KerberosName, NameRules, Protection};
+use cairn_security::{KerberosName, Protection};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
@@ -142,20 +143,6 @@ fn common(
     Ok((protections, open))
 }
 
-/// Which users principals of a realm stand for.
-fn rules(conf: &Configuration, realm: &str) -> Result<NameRules> {
-    let mechanism = conf.get("hadoop.security.auth_to_local.mechanism").unwrap_or_default();
-    let is_mit = match mechanism.trim().to_ascii_lowercase().as_str() {
-        "" | "hadoop" => false,
-        "mit" => true,
-        other => {
-            bail!("hadoop.security.auth_to_local.mechanism is {other}: it takes hadoop or mit")
-        }
-    };
-    let rules = conf.get("hadoop.security.auth_to_local").unwrap_or_default();
-    NameRules::parse(&rules, realm, is_mit).context("hadoop.security.auth_to_local")
-}
-
 /// The parts of a server's principal.
 fn parts(key: &str, principal: &str) -> Result<(String, String, String)> {
     let name = KerberosName::parse(principal).with_context(|| key.to_string())?;
@@ -192,13 +179,14 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     };
     let principal = server_principal(&need(conf, NAMENODE.0)?, &host(address)?);
     let (service, host, realm) = parts(NAMENODE.0, &principal)?;
-    let rules = rules(conf, &realm)?;
+    let rules = login::rules(conf, &realm)?;
     // As in Hadoop, whoever the NameNode is may do everything.
     let superuser = rules.user_of(&principal).context("hadoop.security.auth_to_local")?;
     c.superuser.get_or_insert(superuser);
     let datanode_principal = need(conf, DATANODE.0)?;
     KerberosName::parse(&datanode_principal).context(DATANODE.0)?;
-    let acceptor = Acceptor(Arc::new(move || cairn_kerberos::accept(&principal)));
+    let acceptor =
+        Acceptor(Arc::new(move || cairn_kerberos::accept(&principal, &Store::default())));
     let day = Duration::from_secs(24 * 3600);
     let (mut token_life, mut token_renewal, mut token_key_interval) = (7 * day, day, day);
     conf.millis("dfs.namenode.delegation.token.max-lifetime", &mut token_life)?;
@@ -214,7 +202,7 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         token_key_interval,
         acceptor,
     });
-    if c.http_addr.take().is_some() {
+    if c.http_addr.take().is_some() | c.https.take().is_some() {
         tracing::warn!("pages and WebHDFS do not ask yet who asks: with Kerberos there are none");
     }
     c.web = None;
@@ -240,18 +228,20 @@ pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     let (service, host, realm) = parts(DATANODE.0, &principal)?;
     let ticket = |server: String| {
         let (principal, protections) = (Some(principal.clone()), protections.clone());
-        let ticket = Ticket { principal, server, protections, allows_simple: false };
+        let store = Store::default();
+        let ticket = Ticket { principal, store, server, protections, allows_simple: false };
         SharedCredentials(Arc::new(ticket))
     };
     c.credentials = Some(ticket(need(conf, NAMENODE.0)?));
-    let rules = rules(conf, &realm)?;
+    let rules = login::rules(conf, &realm)?;
     // As in Hadoop, whoever the DataNode is may administer it.
     if let Ok(user) = rules.user_of(&principal) {
         c.user = user;
     }
     let peers = ticket(datanode_principal.clone());
     let offers = Offers::Secure { service, host, protections: protections.clone() };
-    let acceptor = Acceptor(Arc::new(move || cairn_kerberos::accept(&principal)));
+    let acceptor =
+        Acceptor(Arc::new(move || cairn_kerberos::accept(&principal, &Store::default())));
     c.security = Some(datanode::SecurityConfig {
         offers,
         rules,
@@ -260,7 +250,7 @@ pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
         acceptor,
         may_be_open,
     });
-    if c.http_addr.take().is_some() {
+    if c.http_addr.take().is_some() | c.https.take().is_some() {
         tracing::warn!("pages and WebHDFS do not ask yet who asks: with Kerberos there are none");
     }
     c.web = None;
@@ -315,6 +305,9 @@ mod tests {
             (DATANODE.1, "/etc/dn.keytab"),
             (OPEN_DATANODES, "true"),
             ("hadoop.rpc.protection", "privacy"),
+            ("dfs.http.policy", "HTTP_AND_HTTPS"),
+            ("cairn.https.certificate", "/etc/cairn.pem"),
+            ("cairn.https.key", "/etc/cairn.key"),
         ] {
             conf.set(key, value);
         }
@@ -396,11 +389,13 @@ mod tests {
         }
         let c = namenode::read(&secure()).unwrap();
         assert_eq!((c.superuser.as_deref(), c.http_addr), (Some("nn"), None));
+        assert!(c.https.is_none());
         let (service, host) = ("nn".to_string(), "localhost".to_string());
         let protections = vec![Protection::Privacy];
         let offers = Offers::Secure { service, host, protections };
         assert_eq!(c.security.unwrap().offers, offers);
         let c = datanode::read(&secure()).unwrap();
         assert!(c.credentials.is_some() && c.http_addr.is_none() && c.web.is_none());
+        assert!(c.https.is_none());
     }
 }

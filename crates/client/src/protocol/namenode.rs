@@ -11,6 +11,7 @@ use crate::types::Backoff;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -52,6 +53,7 @@ impl NameNode {
         let mut options = RpcClientOptions {
             call_timeout: config.rpc_timeout,
             real_user: config.real_user.clone(),
+            credentials: config.credentials.clone(),
             ..RpcClientOptions::default()
         };
         let user = config.user.as_str();
@@ -145,16 +147,23 @@ pub(crate) fn remote_error(remote: RemoteException) -> ClientError {
 fn is_retriable(error: &RpcError) -> bool {
     match error {
         RpcError::Remote(remote) => remote.is(class::RETRIABLE) || remote.is(class::STANDBY),
-        RpcError::Connect { .. } | RpcError::Lost { .. } => true,
+        RpcError::Connect { source, .. } => !is_denied(source),
+        RpcError::Lost { .. } => true,
         _ => false,
     }
+}
+
+/// Whether both sides spoke, and one of them did not believe the other: that does not change by itself.
+fn is_denied(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
 }
 
 /// Whether another NameNode may be the active one.
 fn is_for_another(error: &RpcError) -> bool {
     match error {
         RpcError::Remote(remote) => remote.is(class::STANDBY),
-        RpcError::Connect { .. } | RpcError::Lost { .. } | RpcError::Timeout { .. } => true,
+        RpcError::Connect { source, .. } => !is_denied(source),
+        RpcError::Lost { .. } | RpcError::Timeout { .. } => true,
         RpcError::Answer { .. } => false,
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use cairn_security::client::{ClientHandshake, ClientStep, Credentials};
 use cairn_security::digest_md5::NONCE_LEN;
 use cairn_security::sasl::Layer;
+use cairn_wire::exception::class;
 use cairn_wire::proto::common::{
     RpcResponseHeaderProto, RpcResponseHeaderProtoRpcStatusProto as Status, RpcSaslProto,
 };
@@ -55,8 +56,12 @@ pub(super) async fn authenticate(
                 .map_err(|error| denied(error.to_string()))?;
         if header.status() != Status::Success {
             let message = header.error_msg.unwrap_or_default();
-            let class = header.exception_class_name.unwrap_or_default();
-            return Err(denied(format!("{class}: {message}")));
+            let name = header.exception_class_name.unwrap_or_default();
+            // Who is not the active one, or is just beginning, does not judge.
+            return Err(match name == class::STANDBY || name == class::RETRIABLE {
+                true => io::Error::other(format!("{name}: {message}")),
+                false => denied(format!("{name}: {message}")),
+            });
         }
         if header.call_id as i32 != rpc::CALL_ID_SASL {
             return Err(denied("Non-SASL response during negotiation".into()));

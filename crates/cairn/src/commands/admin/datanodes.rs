@@ -17,7 +17,7 @@ pub struct Address {
 
 impl Address {
     fn server(&self, operator: &Operator<'_>) -> Server {
-        Server::new(operator.fs.config(), &self.datanode)
+        Server::datanode(operator.fs.config(), &self.datanode)
     }
 
     pub async fn evict_writers(&self, operator: &Operator<'_>) -> Result<ExitCode> {

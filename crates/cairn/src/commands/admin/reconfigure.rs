@@ -32,7 +32,11 @@ impl Reconfig {
         }
         let mut code = ExitCode::SUCCESS;
         for addr in servers {
-            let server = Server::new(operator.fs.config(), &addr);
+            let config = operator.fs.config();
+            let server = match self.role.as_str() {
+                "datanode" => Server::datanode(config, &addr),
+                _ => Server::new(config, &addr),
+            };
             if let Err(error) = self.one(operator, &server).await {
                 crate::complain!("cairn: {}", crate::output::sentence(&error));
                 code = ExitCode::FAILURE;
