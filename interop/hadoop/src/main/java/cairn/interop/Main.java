@@ -60,6 +60,7 @@ public final class Main {
               LazyPersistTests::run,
               TruncateTests::run,
               GroupTests::run,
+              LostAnswerTests::run,
               RoleTests::run,
               ShortCircuitTests::run,
               RestartTests::run,
