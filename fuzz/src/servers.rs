@@ -238,7 +238,7 @@ async fn data_node(dir: &Path, namenode: &RunningNameNode) -> RunningDataNode {
     fs::create_dir_all(&data).expect("a folder");
     let config = || DataNodeConfig {
         data_dirs: vec![data.clone().into()],
-        name_node: namenode.rpc_addr.to_string(),
+        name_nodes: vec![namenode.rpc_addr.to_string()],
         xfer_addr: any_port(),
         ipc_addr: any_port(),
         http_addr: Some(any_port()),

@@ -22,6 +22,8 @@ pub struct NameNodes {
     pub authority: String,
     /// `host:port` of each NameNode's RPC, in the order of `dfs.ha.namenodes`.
     pub rpc: Vec<String>,
+    /// `host:port` where each NameNode serves DataNodes, in the same order: its RPC, if it has no port for them.
+    pub service: Vec<String>,
     /// `host:port` of each NameNode's pages, in the same order.
     pub http: Vec<String>,
 }
@@ -42,7 +44,7 @@ impl NameNodes {
             ([], false) => {
                 let http = http(conf, HTTP_ADDRESS, &address);
                 let (rpc, http) = (vec![address.clone()], vec![http]);
-                return Ok(NameNodes { authority: address, rpc, http });
+                return Ok(NameNodes { authority: address, service: rpc.clone(), rpc, http });
             }
             ([], true) => vec![name.to_string()],
             (members, _) => members.iter().map(|member| format!("{host}.{member}")).collect(),
@@ -50,13 +52,20 @@ impl NameNodes {
         if name != host {
             bail!("{uri} names a port, and {host} is a nameservice, which has none");
         }
-        let mut namenodes = NameNodes { authority: name.to_string(), rpc: vec![], http: vec![] };
+        let authority_named = name.to_string();
+        let mut namenodes =
+            NameNodes { authority: authority_named, rpc: vec![], service: vec![], http: vec![] };
         for suffix in &suffixes {
             // A member that is nowhere is left out, as by Hadoop.
             let Some(rpc) = conf.get(&format!("dfs.namenode.rpc-address.{suffix}")) else {
                 continue;
             };
-            let rpc = authority(&format!("{SCHEME}{}", rpc.trim_start_matches(SCHEME)))?;
+            let rpc = address_of(&rpc)?;
+            let service = match conf.get(&format!("dfs.namenode.servicerpc-address.{suffix}")) {
+                Some(service) => address_of(&service)?,
+                None => rpc.clone(),
+            };
+            namenodes.service.push(service);
             let key = format!("{HTTP_ADDRESS}.{suffix}");
             let key = if conf.get(&key).is_some() { key.as_str() } else { HTTP_ADDRESS };
             namenodes.http.push(http(conf, key, &rpc));
@@ -68,6 +77,29 @@ impl NameNodes {
         Ok(namenodes)
     }
 
+    /// Those to which the DataNodes of this configuration report; `None` if it names none.
+    ///
+    /// Source: Hadoop 3.5.0 `DFSUtil#getNNServiceRpcAddressesForCluster`. Deviation: a DataNode reports to one
+    /// nameservice, that of `fs.defaultFS` where several are named.
+    pub fn of_datanodes(conf: &Configuration) -> Result<Option<NameNodes>> {
+        let internal = conf.list("dfs.internal.nameservices");
+        let default = conf.default_fs().filter(|uri| uri.starts_with(SCHEME));
+        let named =
+            if internal.is_empty() { conf.list("dfs.nameservices") } else { internal.clone() };
+        let uri = match (default, &named[..]) {
+            (Some(uri), _) if internal.is_empty() => uri,
+            (None, []) => return Ok(None),
+            (_, [only]) => format!("{SCHEME}{only}"),
+            (Some(uri), _) if named.iter().any(|name| uri == format!("{SCHEME}{name}")) => uri,
+            _ => bail!(
+                "a DataNode of Cairn reports to one nameservice, and there are {}: dfs.internal.nameservices names \
+                 the one that is meant",
+                named.join(", ")
+            ),
+        };
+        NameNodes::of(conf, &uri).map(Some)
+    }
+
     /// The only one, for `who` can do with no more.
     pub fn only(mut self, who: &str) -> Result<String> {
         match (self.rpc.pop(), self.rpc.is_empty()) {
@@ -75,6 +107,11 @@ impl NameNodes {
             _ => bail!("{who} one NameNode, and the nameservice {} has more", self.authority),
         }
     }
+}
+
+/// `host:port` of what a key of an address says.
+fn address_of(text: &str) -> Result<String> {
+    authority(&format!("{SCHEME}{}", text.trim_start_matches(SCHEME)))
 }
 
 /// Where a NameNode serves HTTP: what `key` says, with the host of its RPC in place of one that stands for all, or
@@ -130,8 +167,9 @@ mod tests {
             (found.rpc.join(" "), found.http.join(" ")),
             ("a:9000 b:8020".into(), "a:9870 b:80".into())
         );
-        let refused = found.only("a DataNode reports to").unwrap_err().to_string();
-        assert_eq!(refused, "a DataNode reports to one NameNode, and the nameservice ns has more");
+        assert_eq!(found.service, found.rpc);
+        let refused = found.only("Cairn has").unwrap_err().to_string();
+        assert_eq!(refused, "Cairn has one NameNode, and the nameservice ns has more");
         let alone = NameNodes::of(&conf, "hdfs://other").unwrap();
         assert_eq!(alone.authority, "other");
         assert_eq!(alone.only("x").unwrap(), "c:8020");
@@ -151,6 +189,29 @@ mod tests {
         let second = ("dfs.namenode.rpc-address.ns.nn2", "hdfs://b:9000");
         let found = of(&[second, (HTTP_ADDRESS, "0.0.0.0:50070")]).unwrap();
         assert_eq!((found.rpc, found.http), (vec!["b:9000".into()], vec!["b:50070".into()]));
+    }
+
+    #[test]
+    fn datanodes_report_to_one_nameservice() {
+        let of = |keys: &[(&str, &str)]| {
+            let members = [
+                ("dfs.ha.namenodes.ns", "nn1,nn2"),
+                ("dfs.namenode.rpc-address.ns.nn1", "a:9000"),
+                ("dfs.namenode.rpc-address.ns.nn2", "b:9000"),
+                ("dfs.namenode.servicerpc-address.ns.nn2", "b:9001"),
+            ];
+            let found = NameNodes::of_datanodes(&conf(&[&members, keys].concat()));
+            found.map(|found| found.map(|found| found.service.join(" "))).map_err(|e| e.to_string())
+        };
+        let (both, default) = (Ok(Some("a:9000 b:9001".to_string())), "fs.defaultFS");
+        let plain = Ok(Some("h:8020".to_string()));
+        assert_eq!(of(&[]), Ok(None));
+        assert_eq!(of(&[("dfs.nameservices", "ns")]), both);
+        assert_eq!(of(&[(default, "hdfs://ns"), ("dfs.nameservices", "ns,far")]), both);
+        assert_eq!(of(&[(default, "hdfs://h"), ("dfs.nameservices", "ns")]), plain);
+        assert_eq!(of(&[(default, "hdfs://h"), ("dfs.internal.nameservices", "ns")]), both);
+        let several = of(&[("dfs.nameservices", "ns,far")]).unwrap_err();
+        assert!(several.contains("one nameservice, and there are ns, far"), "{several}");
     }
 
     #[test]

@@ -283,9 +283,9 @@ keys! {
         "cairn.datanode.capacity" = "" as "bytes";
     }
     others {
-        /// Where to find the NameNode, `host:port`: `dfs.namenode.servicerpc-address`, `dfs.namenode.rpc-address`,
-        /// `fs.defaultFS`.
-        name_node: String = "127.0.0.1:8020".into();
+        /// Where to find the NameNode, or those of its nameservice, `host:port`: `dfs.namenode.servicerpc-address`,
+        /// `dfs.namenode.rpc-address`, `fs.defaultFS`.
+        name_nodes: Vec<String> = vec!["127.0.0.1:8020".into()];
         /// Whether others could put their own socket in its place is looked at before it is bound. Only tests may do
         /// without.
         check_domain_socket: bool = true;

@@ -19,6 +19,7 @@ mod domain_socket;
 mod error;
 mod lazy_writer;
 mod marks;
+mod members;
 mod memory;
 mod messages;
 mod metrics;

@@ -6,6 +6,7 @@
 pub(crate) mod bad_blocks;
 pub(crate) mod cached;
 mod copies;
+pub(crate) mod name_nodes;
 mod orders;
 mod paces;
 pub(crate) mod reconstructions;
@@ -24,6 +25,7 @@ use crate::dataset::{Block, Dataset, Finalized};
 use crate::disks::Disks;
 use crate::error::{Context, DataNodeError, Result, transfer_error};
 use crate::marks::Marks;
+use crate::members::Wakes;
 use crate::memory::LockedMemory;
 use crate::messages;
 use crate::metrics::Metrics;
@@ -35,10 +37,8 @@ use bad_blocks::BadBlocks;
 use cached::BlockCache;
 use cairn_net::access::Access;
 use cairn_net::groups::Groups;
-use cairn_net::held::{held_read, held_write};
 use cairn_net::lasting;
 use cairn_net::reconfiguration::Reconfiguration;
-use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::rpc_server::RpcMetrics;
 use cairn_net::transfer_stream::{PacketMemory, SendFile, TransferOptions, TransferStream};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -51,7 +51,7 @@ use cairn_wire::proto::hdfs::{
     CachingStrategyProto, DatanodeIDProto, DatanodeInfoProto, LocatedBlockProto,
 };
 use copies::Copies;
-use orders::Orders;
+use name_nodes::NameNodes;
 use reconstructions::Reconstructions;
 use reports::IncrementalReports;
 use retired::Retired;
@@ -60,11 +60,10 @@ use scrubs::Scrubs;
 use std::fmt::Display;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use std::time::{Duration, Instant};
 use tasks::Tasks;
-use tokio::sync::Notify;
 use untold::Untold;
 use virtuals::Virtuals;
 
@@ -89,8 +88,6 @@ const CHECK_PERIOD: Duration = Duration::from_secs(60);
 /// The protocol DataNodes recover blocks with.
 pub(crate) const INTER_DATANODE: &str =
     "org.apache.hadoop.hdfs.server.protocol.InterDatanodeProtocol";
-/// The protocol DataNodes report with.
-pub(crate) const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
 
 /// The shared state of one DataNode.
 pub(crate) struct Node {
@@ -113,8 +110,6 @@ pub(crate) struct Node {
     pub(crate) bad_blocks: BadBlocks,
     /// Copies and reconstructions that have failed (`HeartbeatRequestProto` 1000, Cairn's own).
     pub(crate) failed_work: Untold<FailedWorkProto>,
-    /// What the NameNode told of work that waits for this DataNode.
-    pub(crate) orders: Orders,
     pub(crate) copies: Copies,
     /// Whole blocks and groups that are read, and what came of it.
     pub(crate) scrubs: Scrubs,
@@ -138,7 +133,7 @@ pub(crate) struct Node {
     pub(crate) read_budget: Budget,
     /// Bytes per second of what comes through pipelines.
     pub(crate) write_budget: Budget,
-    pub(crate) name_node: RpcClient,
+    pub(crate) name_nodes: NameNodes,
     pub(crate) xfer_addr: SocketAddr,
     pub(crate) ipc_addr: SocketAddr,
     /// Where pages are served.
@@ -149,10 +144,6 @@ pub(crate) struct Node {
     /// What tells this process from any other with the same UUID, a copy of its disks or a predecessor; `None`
     /// where there is no randomness.
     pub(crate) process_number: Option<u64>,
-    /// As the NameNode returned it; `None` before the first registration.
-    registration: RwLock<Option<DatanodeRegistrationProto>>,
-    /// When the NameNode last answered a heartbeat, in milliseconds since the start and 1 more; 0 before.
-    heard_ms: AtomicU64,
     /// Connections being served.
     pub(crate) connections: AtomicUsize,
     /// Copies to other DataNodes that are running.
@@ -170,13 +161,13 @@ pub(crate) struct Node {
     /// Bytes per second of all balancer moves together.
     pub(crate) balance_budget: Budget,
     /// Asks for a full block report.
-    pub(crate) report_now: Notify,
+    pub(crate) report_now: Wakes,
     /// The lazy writer runs.
     pub(crate) saves_memory: AtomicBool,
     /// Asks for an incremental report.
-    pub(crate) changes_now: Notify,
+    pub(crate) changes_now: Wakes,
     /// Asks for a heartbeat: there is room for more work.
-    pub(crate) heartbeat_now: Notify,
+    pub(crate) heartbeat_now: Wakes,
     /// Block groups whose lost units are being rebuilt here.
     pub(crate) reconstructions: Reconstructions,
     /// The block scanners of the volumes.
@@ -221,11 +212,7 @@ impl Node {
             [Option<SocketAddr>; 2],
         ),
     ) -> Node {
-        let options = RpcClientOptions {
-            call_timeout: Duration::from_secs(60),
-            credentials: config.credentials.clone(),
-            ..RpcClientOptions::default()
-        };
+        let count = config.name_nodes.len();
         Node {
             scanner: Scanner::new(&dataset.volumes(), &config),
             metrics: Metrics::default(),
@@ -233,12 +220,11 @@ impl Node {
             memory: dataset.memory().clone(),
             dataset: Arc::new(dataset),
             block_tokens: Arc::default(),
-            reports: IncrementalReports::default(),
-            cache: BlockCache::default(),
+            reports: IncrementalReports::new(count),
+            cache: BlockCache::new(count),
             short_circuit: ShortCircuitRegistry::default(),
-            bad_blocks: BadBlocks::default(),
+            bad_blocks: BadBlocks::new(count),
             failed_work: Untold::new(MAX_FAILURES),
-            orders: Orders::default(),
             copies: Copies::default(),
             scrubs: Scrubs::default(),
             encoded: Untold::new(MAX_ENCODED),
@@ -251,12 +237,7 @@ impl Node {
             transfer_budget: Budget::new(config.transfer_bandwidth),
             read_budget: Budget::new(config.read_bandwidth),
             write_budget: Budget::new(config.write_bandwidth),
-            name_node: RpcClient::new(
-                config.name_node.clone(),
-                DATANODE,
-                config.user.clone(),
-                options,
-            ),
+            name_nodes: NameNodes::new(&config),
             xfer_addr,
             ipc_addr,
             http_addr,
@@ -264,8 +245,6 @@ impl Node {
             started: Instant::now(),
             tasks: Tasks::default(),
             process_number: random_number(),
-            registration: RwLock::new(None),
-            heard_ms: AtomicU64::new(0),
             connections: AtomicUsize::new(0),
             transfers: AtomicU32::new(0),
             peers: Peers::new(&config),
@@ -274,10 +253,10 @@ impl Node {
             tunables: Tunables::new(&config),
             access,
             balance_budget: Budget::new(config.balance_bandwidth),
-            report_now: Notify::new(),
+            report_now: Wakes::new(count),
             saves_memory: AtomicBool::new(false),
-            changes_now: Notify::new(),
-            heartbeat_now: Notify::new(),
+            changes_now: Wakes::new(count),
+            heartbeat_now: Wakes::new(count),
             reconstructions: Reconstructions::new(&config),
             groups: Groups::new(&config.groups),
             is_told_to_stop: AtomicBool::new(false),
@@ -285,14 +264,9 @@ impl Node {
         }
     }
 
-    /// The registration that the NameNode knows.
+    /// How the NameNodes know this DataNode.
     pub(crate) fn registration(&self) -> Result<DatanodeRegistrationProto> {
-        let registration = held_read(&self.registration).clone();
-        registration.ok_or_else(|| DataNodeError::peer("not registered with a NameNode yet"))
-    }
-
-    pub(crate) fn set_registration(&self, registration: DatanodeRegistrationProto) {
-        *held_write(&self.registration) = Some(registration);
+        self.name_nodes.registration()
     }
 
     /// Compares disks anew; returns those that are slow.
@@ -300,16 +274,9 @@ impl Node {
         self.disks.report(&self.dataset.volumes(), self.dataset.sampling())
     }
 
-    /// The NameNode has answered a heartbeat.
-    pub(crate) fn note_heartbeat(&self) {
-        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.heard_ms.store(now.saturating_add(1), Ordering::Relaxed);
-    }
-
-    /// How long ago that was; `None` if it never has.
+    /// How long ago a NameNode answered a heartbeat; `None` if none ever has.
     pub(crate) fn since_heartbeat(&self) -> Option<Duration> {
-        let heard = self.heard_ms.load(Ordering::Relaxed).checked_sub(1)?;
-        Some(self.started.elapsed().saturating_sub(Duration::from_millis(heard)))
+        self.name_nodes.since_heartbeat(self.started)
     }
 
     /// Timeouts for a pipeline with `downstream` more DataNodes: each adds some, so that the one nearest to a
@@ -442,7 +409,7 @@ impl Node {
             reason: Some(reason),
         };
         self.failed_work.add(failed);
-        self.heartbeat_now.notify_one();
+        self.heartbeat_now.all();
     }
 
     /// Tells the NameNode that a replica which it takes to be here is on none of the volumes.

@@ -166,7 +166,9 @@ async fn tell(node: &Node, block: &Block, recovery_id: GenerationStamp, told: &T
         new_target_storages: told.storages.clone(),
     };
     let call = node
-        .name_node
+        .name_nodes
+        .active()?
+        .client
         .call::<_, CommitBlockSynchronizationResponseProto>("commitBlockSynchronization", &request);
     call.await
         .map_err(|source| DataNodeError::Rpc { what: "commitBlockSynchronization", source })?;

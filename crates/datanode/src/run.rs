@@ -121,8 +121,12 @@ impl DataNode {
                     node.tasks.spawn(http::serve(port, site, limits, std::future::pending()));
                 }
             }
-            node.spawn_lasting("the reports to the NameNode", actor::run(node.clone()));
-            node.spawn_lasting("the watch over orders", actor::watch_orders(node.clone()));
+            for member in node.name_nodes.members() {
+                let reports = actor::run(node.clone(), member);
+                node.spawn_lasting("the reports to the NameNode", reports);
+                let watch = actor::watch_orders(node.clone(), member);
+                node.spawn_lasting("the watch over orders", watch);
+            }
             node.tasks.spawn(stop_when_given_up(node.clone()));
             scanner::start(&node);
             lazy_writer::start(&node);

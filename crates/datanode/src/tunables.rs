@@ -1,9 +1,9 @@
 //! Settings of a DataNode that can change while it runs and are no budgets.
 
 use crate::config::DataNodeConfig;
+use crate::members::Wakes;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::Notify;
 
 /// A time that can change.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub(crate) struct Tunables {
     /// Between full block reports.
     pub(crate) block_report_interval: Interval,
     /// Wakes who waits for the next report: the interval has changed.
-    pub(crate) report_interval_changed: Notify,
+    pub(crate) report_interval_changed: Wakes,
     /// Replicas from which on a full report is split by volumes.
     pub(crate) block_report_split_threshold: AtomicUsize,
     /// Between reports of what is in memory.
@@ -87,7 +87,7 @@ impl Tunables {
             moves: Places::new(config.max_moves),
             max_connections: AtomicUsize::new(config.max_connections),
             block_report_interval: Interval::new(config.block_report_interval),
-            report_interval_changed: Notify::new(),
+            report_interval_changed: Wakes::new(config.name_nodes.len()),
             block_report_split_threshold: AtomicUsize::new(config.block_report_split_threshold),
             cache_report_interval: Interval::new(config.cache_report_interval),
         }

@@ -93,6 +93,11 @@ impl Untold {
         self.0.get(storage).map_or(0, BTreeMap::len)
     }
 
+    /// How many events wait.
+    pub fn count(&self) -> usize {
+        self.0.values().map(BTreeMap::len).sum()
+    }
+
     /// Puts back what could not be told, unless something newer has happened.
     pub fn put_back(&mut self, untold: Untold) {
         let came = self.0.values().flatten().filter(|(_, event)| event.is_arrival());

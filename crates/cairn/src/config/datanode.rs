@@ -14,16 +14,19 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     let mut c = DataNodeConfig { properties: conf.properties(), ..DataNodeConfig::default() };
     conf.fill(DataNodeConfig::KEYS, &mut c)?;
     conf.fill(GroupsConfig::KEYS, &mut c.groups)?;
-    if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
-        c.name_node = NameNodes::of(conf, &uri)?.only("a DataNode of Cairn reports to")?;
+    if let Some(found) = NameNodes::of_datanodes(conf)? {
+        c.name_nodes = found.service;
     }
-    for key in ["dfs.namenode.rpc-address", "dfs.namenode.servicerpc-address"] {
-        conf.read(key, |text| Ok(text.to_string()), &mut c.name_node)?;
+    // As in Hadoop, keys without a suffix say nothing of a nameservice with several.
+    if let [only] = &mut c.name_nodes[..] {
+        for key in ["dfs.namenode.rpc-address", "dfs.namenode.servicerpc-address"] {
+            conf.read(key, |text| Ok(text.to_string()), only)?;
+        }
     }
     let web = https::read(conf, ("dfs.datanode.https.address", "0.0.0.0:9865"))?;
     c.http_addr = c.http_addr.filter(|_| web.is_plain);
     c.https = web.secure;
-    c.web = webhdfs::of_datanode(conf, &c.name_node)?;
+    c.web = webhdfs::of_datanode(conf, &c.name_nodes[0])?;
     // USER says nothing: services are started without it.
     if let Some(user) = std::env::var("HADOOP_USER_NAME").ok().or_else(process_user) {
         c.user = user;
@@ -99,7 +102,7 @@ mod tests {
         assert_eq!(c.reconstruction_write_bandwidth, 10 << 20);
         assert_eq!((c.max_locked_memory, c.lazy_writer_interval.as_secs()), (64 << 20, 1));
         assert!(c.non_local_lazy_persist);
-        assert_eq!(c.name_node, "nn:9000");
+        assert_eq!(c.name_nodes, ["nn:9000"]);
         let capacity = Some(1 << 30);
         assert_eq!(
             c.data_dirs,
@@ -113,6 +116,24 @@ mod tests {
         assert!(read(&conf).is_err());
         conf.set("dfs.datanode.disk.check.timeout", "0");
         assert!(read(&conf).is_err(), "every disk would fail");
+    }
+
+    #[test]
+    fn a_nameservice_may_have_several_namenodes() {
+        let mut conf = Configuration::default();
+        for (key, value) in [
+            ("fs.defaultFS", "hdfs://ns"),
+            ("dfs.nameservices", "ns"),
+            ("dfs.ha.namenodes.ns", "a,b,c"),
+            ("dfs.namenode.rpc-address.ns.a", "a:1"),
+            ("dfs.namenode.rpc-address.ns.b", "b:2"),
+            ("dfs.namenode.servicerpc-address.ns.b", "b:3"),
+            ("dfs.namenode.rpc-address.ns.c", "c:4"),
+            ("dfs.namenode.rpc-address", "elsewhere:5"),
+        ] {
+            conf.set(key, value);
+        }
+        assert_eq!(read(&conf).unwrap().name_nodes, ["a:1", "b:3", "c:4"]);
     }
 
     #[test]

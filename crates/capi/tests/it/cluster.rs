@@ -38,7 +38,7 @@ impl Cluster {
             std::fs::create_dir_all(&data).unwrap();
             let config = DataNodeConfig {
                 data_dirs: vec![data.into()],
-                name_node: namenode.rpc_addr.to_string(),
+                name_nodes: vec![namenode.rpc_addr.to_string()],
                 xfer_addr: any_port,
                 ipc_addr: any_port,
                 durability: Durability::PageCache,

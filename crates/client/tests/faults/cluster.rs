@@ -68,7 +68,7 @@ impl Cluster {
         .await
         .unwrap();
         let data_config = DataNodeConfig {
-            name_node: namenode.rpc_addr.to_string(),
+            name_nodes: vec![namenode.rpc_addr.to_string()],
             xfer_addr: any_port(),
             ipc_addr: any_port(),
             durability: Durability::PageCache,

@@ -20,7 +20,7 @@ async fn a_cloned_datanode_takes_the_place_of_the_first_one_for_as_long_as_it_li
     assert!(copy.arg("-r").args([&first, &copied]).status().unwrap().success());
     let config = DataNodeConfig {
         data_dirs: vec![copied.into()],
-        name_node: cluster.namenode.rpc_addr.to_string(),
+        name_nodes: vec![cluster.namenode.rpc_addr.to_string()],
         xfer_addr: any_port(),
         ipc_addr: any_port(),
         heartbeat_interval: Duration::from_millis(200),

@@ -75,7 +75,7 @@ impl Cluster {
             std::fs::create_dir_all(&data).unwrap();
             let config = DataNodeConfig {
                 data_dirs: vec![data.into()],
-                name_node: namenode.rpc_addr.to_string(),
+                name_nodes: vec![namenode.rpc_addr.to_string()],
                 ..data_config.clone()
             };
             datanodes.push(DataNode::start(config).await.unwrap());

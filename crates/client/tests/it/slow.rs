@@ -40,7 +40,7 @@ async fn a_mirror_that_takes_packets_late_is_reported_and_then_avoided() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = DataNodeConfig {
         data_dirs: vec![dir.path().to_path_buf().into()],
-        name_node: cluster.namenode.rpc_addr.to_string(),
+        name_nodes: vec![cluster.namenode.rpc_addr.to_string()],
         xfer_addr: any_port(),
         ipc_addr: any_port(),
         write_bandwidth: 2 << 20,

@@ -17,16 +17,32 @@ use cairn_wire::proto::datanode::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Starts what `command` asks for. True if it asks for a new registration.
-pub(super) fn run(node: &Arc<Node>, command: DatanodeCommandProto) -> bool {
+/// Starts what `command` asks for, which is known as `given` if its NameNode is obeyed. True if it asks for a new
+/// registration.
+///
+/// Of the others only that is obeyed, and their keys are taken: what any of them has issued is to be known.
+///
+/// Source: Hadoop 3.5.0 `BPOfferService#processCommandFromActor`, `#processCommandFromStandby`.
+pub(super) fn run(node: &Arc<Node>, command: DatanodeCommandProto, given: Option<Given>) -> bool {
     let Ok(kind) = Type::try_from(command.cmd_type) else {
         tracing::warn!(kind = command.cmd_type, "unknown command of the NameNode");
         return false;
     };
+    let given = match (kind, given) {
+        (Type::RegisterCommand, _) => return true,
+        (Type::KeyUpdateCommand, _) => {
+            take_keys(node, command);
+            return false;
+        }
+        (_, Some(given)) => given,
+        (_, None) => {
+            tracing::warn!(?kind, "a command of a NameNode that is not the active one");
+            return false;
+        }
+    };
     match kind {
-        Type::RegisterCommand => return true,
         Type::BlockCommand => {
-            command.blk_cmd.into_iter().for_each(|blocks| run_blocks(node, blocks))
+            command.blk_cmd.into_iter().for_each(|blocks| run_blocks(node, blocks, given))
         }
         Type::BlockRecoveryCommand => {
             for block in command.recovery_cmd.into_iter().flat_map(|command| command.blocks) {
@@ -49,17 +65,19 @@ pub(super) fn run(node: &Arc<Node>, command: DatanodeCommandProto) -> bool {
         Type::BlockIdCommand => {
             command.blk_id_cmd.into_iter().for_each(|blocks| run_cache(node, blocks))
         }
-        Type::KeyUpdateCommand => {
-            let sent = command.key_update_cmd.unwrap_or_default().keys;
-            if let Err(error) = node.block_tokens.take(&sent) {
-                tracing::warn!(%error, "the NameNode has sent keys that are none");
-            }
-        }
         // There is no upgrade to finalize.
         Type::FinalizeCommand => {}
         Type::NullDatanodeCommand | Type::UnusedUpgradeCommand => {}
+        Type::RegisterCommand | Type::KeyUpdateCommand => {}
     }
     false
+}
+
+fn take_keys(node: &Node, command: DatanodeCommandProto) {
+    let sent = command.key_update_cmd.unwrap_or_default().keys;
+    if let Err(error) = node.block_tokens.take(&sent) {
+        tracing::warn!(%error, "the NameNode has sent keys that are none");
+    }
 }
 
 fn run_cache(node: &Arc<Node>, command: BlockIdCommandProto) {
@@ -74,17 +92,16 @@ fn run_cache(node: &Arc<Node>, command: BlockIdCommandProto) {
     }
 }
 
-fn run_blocks(node: &Arc<Node>, command: BlockCommandProto) {
+fn run_blocks(node: &Arc<Node>, command: BlockCommandProto, given: Given) {
     match Action::try_from(command.action) {
-        Ok(Action::Invalidate) => invalidate(node, command),
+        Ok(Action::Invalidate) => invalidate(node, command, given),
         Ok(Action::Transfer) => transfer(node, command),
         Ok(Action::Shutdown) => tracing::warn!("ignored the NameNode's order to shut down"),
         Err(_) => tracing::warn!(action = command.action, "unknown block command of the NameNode"),
     }
 }
 
-fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
-    let given = node.dataset.given();
+fn invalidate(node: &Arc<Node>, command: BlockCommandProto, given: Given) {
     // A disk that hangs holds up the deletions on others no more than anything else.
     let mut by_volume: HashMap<Option<String>, Vec<Block>> = HashMap::new();
     for proto in command.blocks {

@@ -5,6 +5,7 @@
 use super::call::call;
 use crate::dataset::blocking;
 use crate::error::{DataNodeError, Result};
+use crate::members::Member;
 use crate::messages::SOFTWARE_VERSION;
 use crate::node::Node;
 use crate::volume::layout::{LAYOUT_VERSION, PoolVersion};
@@ -20,10 +21,10 @@ use std::sync::Arc;
 /// Oldest NameNode that is served: `dfs.datanode.min.supported.namenode.version`.
 const MIN_NAMENODE_MAJOR: u32 = 3;
 
-/// Opens the NameNode's block pool and registers.
-pub(super) async fn register(node: &Arc<Node>) -> Result<()> {
+/// Opens the block pool of the NameNode `member` and registers.
+pub(super) async fn register(node: &Arc<Node>, member: Member) -> Result<()> {
     let version: VersionResponseProto =
-        call(node, "versionRequest", &VersionRequestProto {}).await?;
+        call(node, member, "versionRequest", &VersionRequestProto {}).await?;
     let info = version.info;
     check_version(&info)?;
     let pool = PoolVersion {
@@ -32,10 +33,14 @@ pub(super) async fn register(node: &Arc<Node>) -> Result<()> {
         c_time: info.storage_info.c_time,
     };
     let (dataset, cluster_id) = (node.dataset.clone(), info.storage_info.cluster_id.clone());
-    blocking(move || dataset.open_pool(&cluster_id, &pool)).await?;
-    node.dataset.begin_registration();
+    {
+        let _turn = node.name_nodes.opening.lock().await;
+        blocking(move || dataset.open_pool(&cluster_id, &pool)).await?;
+    }
+    node.name_nodes.begin_registration(member, &node.dataset);
     let request = RegisterDatanodeRequestProto { registration: registration(node, &info) };
-    let answer: RegisterDatanodeResponseProto = call(node, "registerDatanode", &request).await?;
+    let answer: RegisterDatanodeResponseProto =
+        call(node, member, "registerDatanode", &request).await?;
     let keys = &answer.registration.keys;
     let needs_tokens = node.config.security.as_ref().is_some_and(|security| !security.may_be_open);
     if needs_tokens && !keys.is_block_token_enabled {
@@ -48,7 +53,7 @@ pub(super) async fn register(node: &Arc<Node>) -> Result<()> {
     // What goes with each call needs no keys.
     let keys = ExportedBlockKeysProto::default();
     let registration = DatanodeRegistrationProto { process_number, keys, ..answer.registration };
-    node.set_registration(registration);
+    node.name_nodes.get(member).set_registration(registration);
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 
 use super::call::call;
 use crate::error::Result;
+use crate::members::Member;
 use crate::messages;
 use crate::node::Node;
 use crate::volume::Volume;
@@ -35,9 +36,9 @@ pub(super) fn storage_proto(volume: &Volume) -> DatanodeStorageProto {
     }
 }
 
-/// Tells the NameNode of everything pending.
-pub(super) async fn send_incremental(node: &Node) -> Result<()> {
-    let (pending, scanned) = node.reports.take();
+/// Tells `member` of everything pending.
+pub(super) async fn send_incremental(node: &Node, member: Member) -> Result<()> {
+    let (pending, scanned) = node.reports.take(member);
     if pending.is_empty() && scanned.is_empty() {
         return Ok(());
     }
@@ -53,19 +54,20 @@ pub(super) async fn send_incremental(node: &Node) -> Result<()> {
     };
     let sent = async {
         let request = BlockReceivedAndDeletedRequestProto {
-            registration: node.registration()?,
+            registration: node.name_nodes.get(member).registration()?,
             block_pool_id: node.dataset.pool_id().unwrap_or_default().into(),
             blocks: pending.iter().map(per_storage).collect(),
             scanned: scanned.iter().map(per_storage).collect(),
         };
-        call::<_, BlockReceivedAndDeletedResponseProto>(node, "blockReceivedAndDeleted", &request)
-            .await
+        let answer: BlockReceivedAndDeletedResponseProto =
+            call(node, member, "blockReceivedAndDeleted", &request).await?;
+        Ok(answer)
     }
     .await;
     match sent {
         Ok(_) => Ok(()),
         Err(error) => {
-            node.reports.put_back(pending, scanned);
+            node.reports.put_back(member, pending, scanned);
             Err(error)
         }
     }
@@ -81,8 +83,12 @@ fn event_proto(id: BlockId, told: &ReplicaEvent) -> ReceivedDeletedBlockInfoProt
     ReceivedDeletedBlockInfoProto { block, status: status as i32, crc32c, delete_hint }
 }
 
-/// Tells the NameNode of every replica, under the lease that it granted. Large reports go storage by storage.
-pub(super) async fn send_full(node: &Node, lease: u64) -> Result<Option<DatanodeCommandProto>> {
+/// Tells `member` of every replica, under the lease that it granted. Large reports go storage by storage.
+pub(super) async fn send_full(
+    node: &Node,
+    member: Member,
+    lease: u64,
+) -> Result<Option<DatanodeCommandProto>> {
     let mut reports = Vec::new();
     let mut count = 0;
     for (volume, replicas) in node.dataset.report() {
@@ -104,7 +110,7 @@ pub(super) async fn send_full(node: &Node, lease: u64) -> Result<Option<Datanode
     let mut command = None;
     for (cur_rpc, reports) in (0..).zip(calls) {
         let request = BlockReportRequestProto {
-            registration: node.registration()?,
+            registration: node.name_nodes.get(member).registration()?,
             block_pool_id: node.dataset.pool_id().unwrap_or_default().into(),
             reports: reports.to_vec(),
             context: Some(BlockReportContextProto {
@@ -114,7 +120,7 @@ pub(super) async fn send_full(node: &Node, lease: u64) -> Result<Option<Datanode
                 lease_id: Some(lease),
             }),
         };
-        let answer: BlockReportResponseProto = call(node, "blockReport", &request).await?;
+        let answer: BlockReportResponseProto = call(node, member, "blockReport", &request).await?;
         command = answer.cmd.or(command);
     }
     tracing::info!(replicas = count, calls = total_rpcs, "sent a full block report");

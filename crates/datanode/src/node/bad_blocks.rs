@@ -1,43 +1,50 @@
-//! Bad replicas that the NameNode is to be told of, until it has heard.
+//! Bad replicas that the NameNodes are to be told of, each until it has heard.
 
+use crate::members::{Member, PerMember, Wakes};
 use cairn_net::held::held;
 use cairn_wire::proto::hdfs::LocatedBlockProto;
 use std::sync::{Mutex, MutexGuard};
-use tokio::sync::Notify;
 
-/// Reports that may wait. What is found beyond is found again later.
+/// Reports that may wait for one of them. What is found beyond is found again later.
 const MAX_PENDING: usize = 10_000;
 
-/// Reports that wait for the actor.
-#[derive(Default)]
+/// Reports that wait for the actors.
 pub(crate) struct BadBlocks {
-    pending: Mutex<Vec<LocatedBlockProto>>,
-    urgent: Notify,
+    pending: PerMember<Mutex<Vec<LocatedBlockProto>>>,
+    urgent: Wakes,
 }
 
 impl BadBlocks {
-    /// Completes when something waits.
-    pub(crate) async fn wait(&self) {
-        self.urgent.notified().await;
+    /// Nothing yet, for so many NameNodes.
+    pub(crate) fn new(name_nodes: usize) -> BadBlocks {
+        let pending = PerMember::new(name_nodes, |_| Mutex::default());
+        BadBlocks { pending, urgent: Wakes::new(name_nodes) }
+    }
+
+    /// Completes when something waits for `member`.
+    pub(crate) async fn wait(&self, member: Member) {
+        self.urgent.wait(member).await;
     }
 
     /// Adds a report unless it waits already.
     pub(super) fn queue(&self, report: LocatedBlockProto) {
-        let mut pending = self.lock();
-        if pending.len() < MAX_PENDING && !pending.contains(&report) {
-            pending.push(report);
-            self.urgent.notify_one();
+        for pending in self.pending.iter() {
+            let mut pending = held(pending);
+            if pending.len() < MAX_PENDING && !pending.contains(&report) {
+                pending.push(report.clone());
+            }
         }
+        self.urgent.all();
     }
 
-    /// What is to be told.
-    pub(crate) fn take(&self) -> Vec<LocatedBlockProto> {
-        std::mem::take(&mut *self.lock())
+    /// What `member` is to be told.
+    pub(crate) fn take(&self, member: Member) -> Vec<LocatedBlockProto> {
+        std::mem::take(&mut *self.lock(member))
     }
 
-    /// Takes back what could not be told.
-    pub(crate) fn put_back(&self, untold: Vec<LocatedBlockProto>) {
-        let mut pending = self.lock();
+    /// Takes back what it could not be told.
+    pub(crate) fn put_back(&self, member: Member, untold: Vec<LocatedBlockProto>) {
+        let mut pending = self.lock(member);
         for report in untold {
             if !pending.contains(&report) {
                 pending.push(report);
@@ -45,7 +52,7 @@ impl BadBlocks {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<LocatedBlockProto>> {
-        held(&self.pending)
+    fn lock(&self, member: Member) -> MutexGuard<'_, Vec<LocatedBlockProto>> {
+        held(&self.pending[member])
     }
 }

@@ -1,6 +1,7 @@
 //! Which replicas are kept in memory.
 
 use crate::dataset::Dataset;
+use crate::members::{Member, PerMember, Wakes};
 use crate::memory::Reservation;
 use crate::sys::LockedPages;
 use crate::volume::Volume;
@@ -10,7 +11,6 @@ use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use tokio::sync::Notify;
 
 /// What of a replica is in memory.
 #[derive(PartialEq, Eq)]
@@ -54,15 +54,23 @@ impl Pages {
 }
 
 /// The replicas in memory.
-#[derive(Default)]
 pub(crate) struct BlockCache {
     held: Mutex<HashMap<BlockId, Held>>,
-    /// What is here was not told to the NameNode yet.
-    is_untold: AtomicBool,
-    changed: Notify,
+    /// What is here was not told to a NameNode yet.
+    is_untold: PerMember<AtomicBool>,
+    changed: Wakes,
 }
 
 impl BlockCache {
+    /// None yet, to be told to so many NameNodes.
+    pub(crate) fn new(name_nodes: usize) -> BlockCache {
+        BlockCache {
+            held: Mutex::default(),
+            is_untold: PerMember::new(name_nodes, |_| AtomicBool::new(false)),
+            changed: Wakes::new(name_nodes),
+        }
+    }
+
     /// The replicas in memory.
     pub(crate) fn ids(&self) -> Vec<BlockId> {
         let held = self.lock();
@@ -78,25 +86,25 @@ impl BlockCache {
         }
     }
 
-    /// Whether something has changed since the last time that this was asked.
-    pub(crate) fn take_untold(&self) -> bool {
-        self.is_untold.swap(false, Ordering::AcqRel)
+    /// Whether something has changed since the last time that this was asked for `member`.
+    pub(crate) fn take_untold(&self, member: Member) -> bool {
+        self.is_untold[member].swap(false, Ordering::AcqRel)
     }
 
-    /// What was told did not arrive.
-    pub(crate) fn not_told(&self) {
-        self.is_untold.store(true, Ordering::Release);
+    /// What `member` was told did not arrive.
+    pub(crate) fn not_told(&self, member: Member) {
+        self.is_untold[member].store(true, Ordering::Release);
     }
 
-    /// Completes when something has changed.
-    pub(crate) async fn wait(&self) {
-        self.changed.notified().await;
+    /// Completes when something has changed that `member` is to be told.
+    pub(crate) async fn wait(&self, member: Member) {
+        self.changed.wait(member).await;
     }
 
     /// What is here is not what was told.
     pub(crate) fn note_change(&self) {
-        self.not_told();
-        self.changed.notify_one();
+        self.is_untold.iter().for_each(|untold| untold.store(true, Ordering::Release));
+        self.changed.all();
     }
 
     /// All of them, or what becomes of them.

@@ -1,25 +1,43 @@
-//! What happened to replicas since the NameNode was last told.
+//! What happened to replicas since the NameNodes were last told, of each of them by itself.
 
 use crate::dataset::Finalized;
+use crate::members::{Member, PerMember, Wakes};
 use cairn_net::held::held;
 use cairn_replica::report::{Event, ReplicaEvent, Untold};
 use cairn_stripe::{BlockId, GenerationStamp};
-use std::sync::{Mutex, MutexGuard};
-use tokio::sync::Notify;
+use std::sync::Mutex;
 
 /// Scanned replicas of a storage that may wait.
 const MAX_SCANNED: usize = 10_000;
 
-/// What happened to replicas since the last report.
+/// Events that may wait for one of several NameNodes: it may be away for long, and gets a full report then.
+///
+/// Source: Hadoop 3.5.0 `BPServiceActor#reRegister`, which forgets them (HDFS-9917).
+const MAX_PENDING: usize = 100_000;
+
+/// What one of them is to be told.
 #[derive(Default)]
-pub(crate) struct IncrementalReports {
-    pending: Mutex<Untold>,
+struct Waiting {
+    pending: Untold,
     /// What the block scanner has found good, told with the next heartbeat.
-    scanned: Mutex<Untold>,
-    urgent: Notify,
+    scanned: Untold,
+    /// More has happened than waits here.
+    is_incomplete: bool,
+}
+
+/// What happened to replicas since the last report to each NameNode.
+pub(crate) struct IncrementalReports {
+    waiting: PerMember<Mutex<Waiting>>,
+    urgent: Wakes,
 }
 
 impl IncrementalReports {
+    /// Nothing yet, for so many NameNodes.
+    pub(crate) fn new(name_nodes: usize) -> IncrementalReports {
+        let waiting = PerMember::new(name_nodes, |_| Mutex::default());
+        IncrementalReports { waiting, urgent: Wakes::new(name_nodes) }
+    }
+
     /// A writer has opened a replica. Told with the next heartbeat at the latest.
     pub(crate) fn receiving(&self, id: BlockId, gs: GenerationStamp, len: u64, storage_id: &str) {
         self.note(storage_id, id, ReplicaEvent { gs, len, event: Event::Receiving });
@@ -39,43 +57,59 @@ impl IncrementalReports {
     /// Something has happened to a replica. Told with the next heartbeat at the latest, and at once if it is complete.
     pub(crate) fn note(&self, storage_id: &str, id: BlockId, event: ReplicaEvent) {
         let is_urgent = matches!(event.event, Event::Received { .. });
-        lock(&self.pending).note(storage_id, id, event);
+        let is_bounded = self.waiting.count() > 1;
+        for waiting in self.waiting.iter() {
+            let mut waiting = held(waiting);
+            if is_bounded && waiting.pending.count() >= MAX_PENDING {
+                waiting.pending = Untold::default();
+                waiting.is_incomplete = true;
+            }
+            waiting.pending.note(storage_id, id, event.clone());
+        }
         if is_urgent {
-            self.urgent.notify_one();
+            self.urgent.all();
         }
     }
 
     /// The block scanner has read a replica, whose bytes have the CRC in `good`. Told with the next heartbeat at the
     /// latest; if too many wait for a NameNode that is away, this one is told after the next scan.
     pub(crate) fn scanned(&self, good: &Finalized) {
-        let mut scanned = lock(&self.scanned);
-        if good.crc32c.is_some() && scanned.count_on(&good.storage_id) < MAX_SCANNED {
-            scanned.note(&good.storage_id, good.id, received(good, None));
+        if good.crc32c.is_none() {
+            return;
+        }
+        for waiting in self.waiting.iter() {
+            let scanned = &mut held(waiting).scanned;
+            if scanned.count_on(&good.storage_id) < MAX_SCANNED {
+                scanned.note(&good.storage_id, good.id, received(good, None));
+            }
         }
     }
 
-    /// What is to be told, and what the block scanner has found good.
-    pub(crate) fn take(&self) -> (Untold, Untold) {
-        (std::mem::take(&mut *lock(&self.pending)), std::mem::take(&mut *lock(&self.scanned)))
+    /// What `member` is to be told, and what the block scanner has found good.
+    pub(crate) fn take(&self, member: Member) -> (Untold, Untold) {
+        let mut waiting = held(&self.waiting[member]);
+        (std::mem::take(&mut waiting.pending), std::mem::take(&mut waiting.scanned))
     }
 
-    /// Puts back what could not be told, unless something newer has happened.
-    pub(crate) fn put_back(&self, untold: Untold, scanned: Untold) {
-        lock(&self.pending).put_back(untold);
-        lock(&self.scanned).put_back(scanned);
+    /// Puts back what it could not be told, unless something newer has happened.
+    pub(crate) fn put_back(&self, member: Member, untold: Untold, scanned: Untold) {
+        let mut waiting = held(&self.waiting[member]);
+        waiting.pending.put_back(untold);
+        waiting.scanned.put_back(scanned);
     }
 
-    /// Completes when something should be told at once.
-    pub(crate) async fn wait_urgent(&self) {
-        self.urgent.notified().await;
+    /// Whether more has happened than `member` will be told, so that it needs a full report. Asked once each time.
+    pub(crate) fn needs_full(&self, member: Member) -> bool {
+        std::mem::take(&mut held(&self.waiting[member]).is_incomplete)
+    }
+
+    /// Completes when `member` should be told something at once.
+    pub(crate) async fn wait_urgent(&self, member: Member) {
+        self.urgent.wait(member).await;
     }
 }
 
 fn received(done: &Finalized, delete_hint: Option<String>) -> ReplicaEvent {
     let event = Event::Received { crc32c: done.crc32c, delete_hint };
     ReplicaEvent { gs: done.gs, len: done.len, event }
-}
-
-fn lock(untold: &Mutex<Untold>) -> MutexGuard<'_, Untold> {
-    held(untold)
 }

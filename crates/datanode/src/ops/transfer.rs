@@ -104,7 +104,7 @@ pub(crate) async fn obey(node: Arc<Node>, block: Block, targets: Targets) {
     let copied = copy(&node, &whole, targets, String::new(), Stage::PipelineSetupCreate).await;
     node.copies.end(&task);
     // There is room for the next one.
-    node.heartbeat_now.notify_one();
+    node.heartbeat_now.all();
     if let Err(Failed { error, is_ours }) = copied {
         tracing::warn!(block = %whole.id, %error, "cannot copy a replica");
         node.note_read_error(&whole, &error);

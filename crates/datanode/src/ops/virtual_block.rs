@@ -74,7 +74,7 @@ fn is_of_no_file(id: BlockId) -> bool {
 /// Fails for what clients never read: ids that Cairn's NameNode gives to parities, and to nothing of a file's, and blocks
 /// of which it has said that no file has them any more. Another NameNode may give such ids to blocks.
 pub(crate) fn check_unfenced(node: &Node, block: &Block) -> Result<()> {
-    let is_fenced = is_of_no_file(block.id) && node.orders.are_ours();
+    let is_fenced = is_of_no_file(block.id) && node.name_nodes.are_ours();
     match is_fenced || node.retired.has(block.id) {
         true => Err(DataNodeError::Peer(format!("{} is of no file", block.id))),
         false => Ok(()),
@@ -103,11 +103,12 @@ async fn find(node: &Arc<Node>, block: &Block) -> Result<Found> {
 
 /// What the NameNode says. `None` if it cannot be asked in time.
 async fn ask(node: &Arc<Node>, block: &Block) -> Result<Option<Arc<Located>>> {
+    let active = node.name_nodes.active()?;
     let request = LocateUnitsRequestProto {
-        registration: node.registration()?,
+        registration: active.registration()?,
         block: messages::extended_block(block),
     };
-    let asked = node.name_node.call("locateUnits", &request);
+    let asked = active.client.call("locateUnits", &request);
     match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(answer)) => Ok(Some(Arc::new(Located { answer, sums: OnceCell::new() }))),
         Ok(Err(error)) => {

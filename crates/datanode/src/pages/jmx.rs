@@ -6,6 +6,7 @@ use super::volumes::{VolumeView, host, sum, volumes};
 use crate::messages::SOFTWARE_VERSION;
 use crate::metrics::{Metrics, Timer};
 use crate::node::Node;
+use crate::node::name_nodes::NameNode;
 use crate::slow_io::Step;
 use crate::volume::Volume;
 use crate::volume::latency::DiskWork;
@@ -161,18 +162,25 @@ fn latencies(volume: &Volume) -> Value {
 
 /// Who this DataNode is, and whom it serves.
 fn info(node: &Node, volumes: &[VolumeView]) -> Value {
-    let name_node = node.config.name_node.as_str();
-    let name_node_host = name_node.rsplit_once(':').map_or(name_node, |(host, _)| host);
     let registration = node.registration().ok();
     let pool = node.dataset.pool_id();
-    let since = node.since_heartbeat().map(|since| since.as_secs().to_string());
-    let actor = json!({
-        "NamenodeAddress": name_node,
-        "BlockPoolID": pool,
-        "ActorState": if registration.is_some() { "RUNNING" } else { "CONNECTING" },
-        "LastHeartbeatResponseTime": since,
-        "isSlownode": node.marks.is_slow().to_string(),
-    });
+    let actor = |one: &NameNode| {
+        let since = one.since_heartbeat(node.started).map(|since| since.as_secs().to_string());
+        json!({
+            "NamenodeAddress": one.address,
+            "BlockPoolID": pool,
+            "ActorState": if one.registration().is_ok() { "RUNNING" } else { "CONNECTING" },
+            "LastHeartbeatResponseTime": since,
+            "isSlownode": node.marks.is_slow().to_string(),
+        })
+    };
+    let actors: Vec<Value> = node.name_nodes.iter().map(actor).collect();
+    let host_of = |one: &NameNode| {
+        let address = one.address.as_str();
+        address.rsplit_once(':').map_or(address, |(host, _)| host).to_string()
+    };
+    let hosts: Map<String, Value> =
+        node.name_nodes.iter().map(|one| (host_of(one), json!(pool))).collect();
     let http_port = node.http_addr.map_or(0, |addr| addr.port());
     let started = SystemTime::now().checked_sub(node.started.elapsed());
     let started = started.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -185,8 +193,8 @@ fn info(node: &Node, volumes: &[VolumeView]) -> Value {
         "HttpPort": http_port.to_string(),
         "DataPort": node.xfer_addr.port().to_string(),
         "DatanodeHostname": host(node),
-        "NamenodeAddresses": json!({ name_node_host: pool }).to_string(),
-        "BPServiceActorInfo": json!([actor]).to_string(),
+        "NamenodeAddresses": Value::Object(hosts).to_string(),
+        "BPServiceActorInfo": json!(actors).to_string(),
         "VolumeInfo": volume_info(volumes),
         "SendPacketDownstreamAvgInfo": node.peers.send_means().map(send_means),
         "SlowDisks": node.dataset.sampling().is_on().then(|| json!(node.disks.slow()).to_string()),

@@ -139,7 +139,7 @@ fn about(node: &Node) -> String {
     };
     let up = node.started.elapsed();
     let facts = Facts::default()
-        .text("NameNode", &node.config.name_node)
+        .text("NameNode", &node.name_nodes.addresses())
         .text("It answered a heartbeat", &heard)
         .text("Started", &format!("{} ago", text::about(up.as_secs())))
         .text("Version", SOFTWARE_VERSION)

@@ -122,19 +122,26 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
     }
 }
 
-/// Reports in full, or what has changed. A name of another NameNode asks for nothing.
+/// Reports in full, or what has changed, to all NameNodes or the one that is named. A name of another one asks for
+/// nothing.
 ///
 /// Source: Hadoop 3.5.0 `DataNode#triggerBlockReport`.
 async fn trigger_block_report(node: &Node, request: &TriggerBlockReportRequestProto) {
-    if let Some(asked) = &request.nn_address {
-        let mine = addresses(&node.config.name_node).await;
-        if !addresses(asked).await.iter().any(|addr| mine.contains(addr)) {
-            return;
+    let asked = match &request.nn_address {
+        Some(name) => Some(addresses(name).await),
+        None => None,
+    };
+    for member in node.name_nodes.members() {
+        if let Some(asked) = &asked {
+            let known = addresses(&node.name_nodes.get(member).address).await;
+            if !asked.iter().any(|addr| known.contains(addr)) {
+                continue;
+            }
         }
-    }
-    match request.incremental {
-        true => node.changes_now.notify_one(),
-        false => node.report_now.notify_one(),
+        match request.incremental {
+            true => node.changes_now.one(member),
+            false => node.report_now.one(member),
+        }
     }
 }
 

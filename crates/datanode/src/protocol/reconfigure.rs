@@ -51,7 +51,7 @@ fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), Strin
         Live::Connections => tunables.max_connections.store(new.max_connections, Ordering::Relaxed),
         Live::ReportInterval => {
             tunables.block_report_interval.set(new.block_report_interval);
-            tunables.report_interval_changed.notify_one();
+            tunables.report_interval_changed.all();
         }
         Live::ReportSplit => {
             let threshold = new.block_report_split_threshold;
@@ -81,7 +81,7 @@ fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), Strin
         Live::SlowIo => node.dataset.slow_io().threshold.set(new.slow_io_threshold),
         Live::OutliersReport => {
             node.peers.report_interval.set(new.outliers_report_interval);
-            node.heartbeat_now.notify_one();
+            node.heartbeat_now.all();
         }
     }
     Ok(())
@@ -131,8 +131,8 @@ fn change_volumes(node: &Arc<Node>, wanted: &[DataDir]) -> Result<(), String> {
             node.reports.deleted(id, gs, volume.storage_id());
         }
     }
-    node.heartbeat_now.notify_one();
-    node.report_now.notify_one();
+    node.heartbeat_now.all();
+    node.report_now.all();
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 

@@ -73,6 +73,8 @@ pub struct Record {
     /// How blocks can be had that are not where they are asked for, and how often that was asked.
     pub located: HashMap<i64, LocateUnitsResponseProto>,
     pub locates: usize,
+    /// Whether this NameNode says to be active, and how far it is.
+    pub status: NNHAStatusHeartbeatProto,
 }
 
 #[derive(Default)]
@@ -144,6 +146,7 @@ impl Service for FakeNameNode {
                     proves,
                     retired,
                     is_slownode: Some(record.slow.as_ref() == Some(&uuid)),
+                    ha_status: record.status.clone(),
                     ..Default::default()
                 })
             }
@@ -199,6 +202,17 @@ impl Service for FakeNameNode {
 }
 
 impl FakeNameNode {
+    /// Waits until the record is as wanted.
+    pub async fn wait(&self, what: &str, mut is_so: impl FnMut(&mut Record) -> bool) {
+        for _ in 0..3000 {
+            if is_so(&mut self.record.lock().unwrap()) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("waited in vain for {what}");
+    }
+
     /// Holds a call until there is news.
     async fn await_orders(
         &self,
@@ -250,6 +264,8 @@ pub struct Cluster {
     pub name_node: Arc<FakeNameNode>,
     name_node_addr: SocketAddr,
     serving: JoinHandle<()>,
+    /// Further NameNodes of the nameservice.
+    pub others: Vec<(Arc<FakeNameNode>, SocketAddr)>,
     pub nodes: Vec<Option<RunningDataNode>>,
     tune: fn(&mut DataNodeConfig),
     dirs: Vec<tempfile::TempDir>,
@@ -262,11 +278,20 @@ impl Cluster {
 
     /// A cluster whose DataNodes have `tune` done to their configurations.
     pub async fn start_tuned(count: usize, tune: fn(&mut DataNodeConfig)) -> Cluster {
+        Cluster::start_beside(count, tune, Vec::new()).await
+    }
+
+    /// The same, whose DataNodes report to `others` too.
+    pub async fn start_beside(
+        count: usize,
+        tune: fn(&mut DataNodeConfig),
+        others: Vec<(Arc<FakeNameNode>, SocketAddr)>,
+    ) -> Cluster {
         let name_node = Arc::new(FakeNameNode::default());
         let (name_node_addr, serving) = serve(&name_node, "127.0.0.1:0".parse().unwrap()).await;
         let dirs = (0..count).map(|_| tempfile::tempdir().unwrap()).collect();
         let mut cluster =
-            Cluster { name_node, name_node_addr, serving, nodes: Vec::new(), tune, dirs };
+            Cluster { name_node, name_node_addr, serving, others, nodes: Vec::new(), tune, dirs };
         for index in 0..count {
             cluster.nodes.push(None);
             cluster.start_node(index).await;
@@ -277,7 +302,10 @@ impl Cluster {
     pub async fn start_node(&mut self, index: usize) {
         let mut config = DataNodeConfig {
             data_dirs: vec![self.dirs[index].path().to_path_buf().into()],
-            name_node: self.name_node_addr.to_string(),
+            name_nodes: std::iter::once(self.name_node_addr)
+                .chain(self.others.iter().map(|(_, addr)| *addr))
+                .map(|addr| addr.to_string())
+                .collect(),
             xfer_addr: "127.0.0.1:0".parse().unwrap(),
             ipc_addr: "127.0.0.1:0".parse().unwrap(),
             heartbeat_interval: Duration::from_millis(50),
@@ -356,14 +384,8 @@ impl Cluster {
     }
 
     /// Waits until the NameNode's record is as wanted.
-    pub async fn wait(&self, what: &str, mut is_so: impl FnMut(&mut Record) -> bool) {
-        for _ in 0..3000 {
-            if is_so(&mut self.name_node.record.lock().unwrap()) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("waited in vain for {what}");
+    pub async fn wait(&self, what: &str, is_so: impl FnMut(&mut Record) -> bool) {
+        self.name_node.wait(what, is_so).await;
     }
 
     /// Waits until DataNode `index` has reported `id` with `status`, and returns the event.
@@ -422,7 +444,10 @@ impl Cluster {
     }
 }
 
-async fn serve(name_node: &Arc<FakeNameNode>, addr: SocketAddr) -> (SocketAddr, JoinHandle<()>) {
+pub async fn serve(
+    name_node: &Arc<FakeNameNode>,
+    addr: SocketAddr,
+) -> (SocketAddr, JoinHandle<()>) {
     let server = loop {
         match RpcServer::bind(addr, RpcServerOptions::default()).await {
             Ok(server) => break server,

@@ -10,6 +10,7 @@ mod cluster;
 mod failed_work;
 mod groups;
 mod kept;
+mod nameservice;
 mod orders;
 mod page_cache;
 mod pages;

@@ -209,7 +209,7 @@ async fn who_has_lost_a_volume_or_knows_no_name_node_is_not_healthy() {
     let mut config = DataNodeConfig {
         data_dirs: vec![dir.path().to_path_buf().into()],
         // Nobody listens there.
-        name_node: "127.0.0.1:1".into(),
+        name_nodes: vec!["127.0.0.1:1".into()],
         xfer_addr: any,
         ipc_addr: any,
         ..DataNodeConfig::default()

@@ -120,7 +120,7 @@ fn two_volumes(
 ) -> DataNodeConfig {
     DataNodeConfig {
         data_dirs: dirs.iter().map(|dir| dir.path().to_path_buf().into()).collect(),
-        name_node: cluster.name_node_addr().to_string(),
+        name_nodes: vec![cluster.name_node_addr().to_string()],
         xfer_addr: "127.0.0.1:0".parse().unwrap(),
         ipc_addr: "127.0.0.1:0".parse().unwrap(),
         heartbeat_interval: Duration::from_millis(20),

@@ -548,6 +548,9 @@ pub struct HeartbeatResponseProto {
     /// Field 1006 `packs`.
     #[prost(message, repeated, tag = "1006")]
     pub packs: ::std::vec::Vec<PackOrderProto>,
+    /// Field 1007 `term`.
+    #[prost(uint64, optional, tag = "1007")]
+    pub term: ::core::option::Option<u64>,
 }
 
 /// `hadoop.hdfs.datanode.KeyUpdateCommandProto`.

@@ -58,6 +58,6 @@ impl Drop for Claim {
             busy.remove(unit);
         });
         drop(busy);
-        self.node.heartbeat_now.notify_one();
+        self.node.heartbeat_now.all();
     }
 }

@@ -70,6 +70,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         proves: of_groups.proves,
         retired: of_groups.retired,
         packs: of_groups.packs,
+        term: None,
     })
 }
 
