@@ -6,19 +6,23 @@
 //! serves many callers. An entry has what it has done ([`record`]); a start writes that where it had not come to the
 //! store's file ([`replay`]).
 //!
-//! [`check`] looks for damage in what nobody reads.
+//! [`check`] looks for damage in what nobody reads. Where several NameNodes have one namespace, all have to agree on a group
+//! first ([`agree`]); those that follow write it as well ([`follower`]).
 //!
 //! Formats: `docs/on-disk.md`. Crash tests: `journal/tests.rs`, `tests/it/journal.rs`, `tests/it/every_command.rs`.
 
+pub mod agree;
 pub mod backup;
 mod check;
 mod error;
 pub mod export;
 mod finisher;
+pub mod follower;
 mod frame;
 mod history;
 pub mod import;
 mod input;
+pub mod install;
 mod listeners;
 mod lock;
 mod log;
@@ -115,6 +119,7 @@ impl Namesystem {
         std::fs::create_dir_all(dir).map_err(io)?;
         // Before anything is opened: opening the log cuts off what an entry that was not written whole has left.
         let lock = lock::lock(dir)?;
+        install::finish(dir)?;
         let version = dir.join("VERSION");
         storage_dir::protect(dir, options.dir_mode, version.exists());
         let (identity, log) = match Identity::read(&version)? {

@@ -5,9 +5,9 @@
 //! into events. Start with [`NameNode::start`] and [`NameNodeConfig`].
 //!
 //! Modules import downwards only. From the bottom: settings and what asks the system (`config`, `clock`, `disk`, ...);
-//! what is kept (`store`, `journal`, `quorum`, `ahead`, `keeper`); refusals and the parts that know nothing of the whole (`topology`,
+//! what is kept (`store`, `journal`, `quorum`, `lead`, `ahead`, `keeper`); refusals and the parts that know nothing of the whole (`topology`,
 //! `audit`, `key_provider`, `web`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
-//! `caching`, `snapshots`, `admin`, `reports`, `http_nodes`, ...); `protocol`; `fsck`, `backups` and `pages`; `run`.
+//! `caching`, `snapshots`, `admin`, `reports`, `http_nodes`, ...); `protocol`; `fsck`, `backups` and `pages`; `run`; `replica`.
 
 mod access;
 mod admin;
@@ -36,6 +36,7 @@ mod keeper;
 mod key_provider;
 mod last_inputs;
 mod lazy_files;
+mod lead;
 mod leases;
 pub mod memory;
 pub mod node;
@@ -45,6 +46,7 @@ pub mod protocol;
 pub mod quorum;
 mod reencryption;
 pub mod refusal;
+pub mod replica;
 mod reports;
 mod resources;
 pub mod run;

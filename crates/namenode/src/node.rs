@@ -38,8 +38,9 @@ use crate::diff_listings::DiffListings;
 use crate::journal::{Namesystem, SubmitError};
 use crate::keeper::{Held, Keeper};
 use crate::key_provider::KeyProvider;
+use crate::lead::Lead;
 use crate::operations::Operations;
-use crate::refusal::Refusal;
+use crate::refusal::{Answer, Refusal};
 use crate::standing::Standing;
 use crate::topology::Topology;
 use caching::Caching;
@@ -55,6 +56,8 @@ pub struct NameNode {
     pub config: NameNodeConfig,
     /// What it is among the NameNodes of its file system.
     pub standing: watch::Receiver<Standing>,
+    /// The lead of the quorum that it is the NameNode of; none if it is alone.
+    pub(crate) lead: Option<Arc<Lead>>,
     /// The namespace with its log and store.
     pub ns: Arc<Namesystem>,
     /// DataNodes, locations and pending work.
@@ -119,6 +122,17 @@ impl NameNode {
     /// The time of both clocks.
     pub fn now(&self) -> Now {
         self.keeper.now()
+    }
+
+    /// Whether nobody else can decide at this moment, so that what it answers now is so.
+    pub(crate) fn may_answer(&self) -> bool {
+        self.lead.as_ref().is_none_or(|lead| lead.may_answer())
+    }
+
+    /// An answer, if it may be given: what was read may not be so any more where another one leads, and orders to DataNodes
+    /// are that one's to give. Asked when the answer is there, not before.
+    pub(crate) fn if_it_may(&self, answer: Answer) -> Answer {
+        if self.may_answer() { answer } else { Err(Refusal::standby(&self.standing.borrow())) }
     }
 
     /// The cluster, for whoever holds what comes back: for short work, and never across an await.
@@ -249,13 +263,16 @@ impl NameNode {
 
     /// Refuses changes in safe mode; `what` begins the message, such as `Cannot create file/x`.
     ///
+    /// Clients of a quorum wait for the end of a start's: locations come to a new leader soon.
+    ///
     /// Source: Hadoop 3.5.0 `FSNamesystem#checkNameNodeSafeMode`.
     pub fn check_safe_mode(&self, what: impl FnOnce() -> String) -> Result<(), Refusal> {
         let Some(tip) = self.safe_mode_tip() else { return Ok(()) };
         let host = self.rpc_addr.ip();
         let what = what();
         let message = format!("{what}. Name node is in safe mode.\n{tip} NamenodeHostName:{host}");
-        Err(Refusal::new(class::SAFE_MODE, message))
+        let waits = self.lead.is_some() && self.cluster().safe_mode().is_starting();
+        Err(Refusal::new(if waits { class::RETRIABLE } else { class::SAFE_MODE }, message))
     }
 
     /// As [`NameNode::check_safe_mode`], for a call that is carried out once: one that comes again because its answer

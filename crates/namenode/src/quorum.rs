@@ -1,15 +1,19 @@
 //! A member of a quorum on this machine: its file, its port and its thread around the core `cairn-quorum`.
 //!
 //! [`disk`] keeps what it has promised and its log, [`link`] lets only those in who have the key of the quorum, [`port`]
-//! carries messages, and [`carrier`] drives the core. What is agreed on comes out in order, once ([`Member`]).
+//! carries messages, and [`carrier`] drives the core. What is agreed on comes out in order, once ([`Member`]). What a new member
+//! begins with, or one that lacks too much goes on from, comes as a snapshot ([`incoming`]); what is in one is not known here.
 //!
-//! Tested in `tests/it/quorum.rs`, over real sockets and files. The NameNode does not use it yet.
+//! Tested in `tests/it/quorum.rs`, over real sockets and files.
 
 mod carrier;
 mod disk;
+mod incoming;
 mod link;
 mod port;
 
-pub use carrier::{Member, NotAgreed, Options, Place, StartError, Status};
+pub use carrier::{Member, NotAgreed, Options, Place, StartError, Status, found};
 pub use disk::{Disk, DiskError};
+pub use incoming::Snapshot;
 pub use link::{Key, LinkError};
+pub use port::SendError;

@@ -7,6 +7,7 @@ use cairn_wire::exception::class;
 use prost::Message;
 
 use crate::journal::SubmitError;
+use crate::standing::Standing;
 
 /// A refusal on its way to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,19 @@ impl Refusal {
     /// A plain `IOException`.
     pub fn io(message: impl Into<String>) -> Refusal {
         Refusal(RemoteException::io(message))
+    }
+
+    /// What a member of a quorum says that may not answer: clients go to another one.
+    ///
+    /// Source: Hadoop 3.5.0 `StandbyException`, `StandbyState#checkOperation`.
+    pub fn standby(standing: &Standing) -> Refusal {
+        let why = match standing {
+            Standing::Follows { leader, .. } => format!("{} at {} leads", leader.name, leader.rpc),
+            Standing::Alone | Standing::Leads { .. } | Standing::Nobody { .. } => {
+                "it is not known who leads".to_string()
+            }
+        };
+        Refusal::new(class::STANDBY, format!("This NameNode is in state standby: {why}"))
     }
 
     /// Something that Hadoop does and Cairn does not do yet.

@@ -2,30 +2,34 @@
 //!
 //! What its parts are told of its settings is in `config/parts.rs`, the loops over the cluster in `run/loops.rs`.
 
+mod error;
 mod loops;
+mod opening;
+
+pub use error::StartError;
+use opening::complete_blocks;
+pub(crate) use opening::{
+    access, bind_rpc, is_formatted, namesystem_options, open_namespace, rpc_metrics, superuser,
+};
 
 use std::future::Future;
-use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cairn_namespace::ops::lease::RenewAllLeases;
-use cairn_namespace::store::StoreRead;
-use cairn_namespace::{BlockState, InodeId, block, lease, query};
+use cairn_namespace::query;
 use cairn_net::Boxed;
-use cairn_net::access::Access;
 use cairn_net::descriptors;
-use cairn_net::groups::{Groups, process_user};
+use cairn_net::groups::Groups;
 use cairn_net::held;
 use cairn_net::http::{self, Handler, Limits, Port, SharedHandler, Site, WEBHDFS};
 use cairn_net::lasting;
 use cairn_net::page::live::{self, Live};
 use cairn_net::reconfiguration::Reconfiguration;
-use cairn_net::rpc_server::RpcServer;
-use cairn_net::tls::{Tls, TlsError, TlsFiles};
+use cairn_net::rpc_server::{RpcMetrics, RpcServer};
+use cairn_net::tls::{Tls, TlsFiles};
 use cairn_redundancy::Cluster;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -36,16 +40,16 @@ use crate::backups::{self, Backups};
 use crate::block_tokens::BlockTokens;
 use crate::caching;
 use crate::clock::wall_ms;
-use crate::config::{self, NameNodeConfig, parts};
+use crate::config::{NameNodeConfig, parts};
 use crate::contiguous;
 use crate::converted;
 use crate::diff_listings::DiffListings;
-use crate::host_files::TopologyError;
 use crate::http_nodes;
-use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
+use crate::journal::agree::{Agree, Agreement};
 use crate::keeper::{Keeper, Teller};
 use crate::key_provider::KeyProvider;
 use crate::lazy_files;
+use crate::lead::Lead;
 use crate::node::NameNode;
 use crate::node::caching::Caching;
 use crate::node::encoded::EncodedGroups;
@@ -71,59 +75,6 @@ const SERVICE_REST: Duration = Duration::from_secs(60);
 
 /// Walks over large trees for clients at a time.
 const WALKS: usize = 4;
-
-/// Why a NameNode does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// There is nothing in the folder, and it is not to be formatted.
-    #[error("NameNode is not formatted: {}", path.display())]
-    NotFormatted {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// Log or store cannot be opened.
-    #[error("cannot open the namespace: {0}")]
-    Open(#[from] OpenError),
-    /// The system has no random numbers.
-    #[error("no random numbers: {why}")]
-    NoRandomness {
-        /// What it says.
-        why: String,
-    },
-    /// Racks or lists of DataNodes cannot be read.
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-    /// A socket cannot be bound.
-    #[error("cannot listen on {addr} for {purpose}: {source}")]
-    Bind {
-        /// Where.
-        addr: SocketAddr,
-        /// What for.
-        purpose: &'static str,
-        /// Why.
-        source: io::Error,
-    },
-    /// HTTPS cannot be served.
-    #[error("cannot serve HTTPS: {0}")]
-    Certificate(#[source] TlsError),
-    /// The audit log cannot be written.
-    #[error("cannot open the audit log {}: {source}", path.display())]
-    Audit {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The keys that say who may use which protocol are wrong.
-    #[error("the access lists of services are wrong: {0}")]
-    Policy(String),
-    /// The namespace is open but does not answer.
-    #[error("cannot read the namespace: {0}")]
-    Read(#[from] cairn_namespace::NamespaceError),
-    /// The runtime is stopping.
-    #[error("the start was interrupted")]
-    Interrupted,
-}
 
 /// A NameNode that serves. Dropping it stops it at once; see [`RunningNameNode::shutdown`].
 pub struct RunningNameNode {
@@ -191,10 +142,29 @@ impl NameNode {
     ///
     /// Must run inside a tokio runtime with time and I/O. Prints nothing.
     pub fn start(config: NameNodeConfig) -> Boxed<'static, Result<RunningNameNode, StartError>> {
+        NameNode::start_in(config, None)
+    }
+
+    /// The same for one that leads a quorum, in a process that has its port.
+    pub(crate) fn start_within(
+        config: NameNodeConfig,
+        outside: Outside,
+    ) -> Boxed<'static, Result<RunningNameNode, StartError>> {
+        NameNode::start_in(NameNodeConfig { format_if_empty: false, ..config }, Some(outside))
+    }
+
+    fn start_in(
+        config: NameNodeConfig,
+        outside: Option<Outside>,
+    ) -> Boxed<'static, Result<RunningNameNode, StartError>> {
         Box::pin(async move {
             descriptors::raise_limit();
             let superuser = superuser(&config).await?;
-            let ns = open_namespace(&config, &superuser).await?;
+            let agreement = outside.as_ref().map(|outside| {
+                let agrees: Arc<dyn Agree> = outside.lead.clone();
+                Agreement(agrees)
+            });
+            let ns = open_namespace(&config, &superuser, agreement).await?;
             let lists = config.clone();
             let orders = ns.read(|store| query::orders(store))?.nodes;
             let topology = tokio::task::spawn_blocking(move || Topology::open(&lists, &orders));
@@ -204,16 +174,16 @@ impl NameNode {
             let audit = audit.await.map_err(|_| StartError::Interrupted)?.map_err(|source| {
                 StartError::Audit { path: config.audit.file.clone().unwrap_or_default(), source }
             })?;
-            let (properties, policy) = (config.properties.clone(), config.service_policy.clone());
-            let read = move || Access::read(&properties, policy.as_deref());
-            let access = tokio::task::spawn_blocking(read).await;
-            let access =
-                access.map_err(|_| StartError::Interrupted)?.map_err(StartError::Policy)?;
-            let (rpc, plain_rpc) = match config.plain_rpc_addr {
-                None => (bind_rpc(config.rpc_addr, &config, 4).await?, None),
-                Some(addr) => {
-                    let rpc = bind_rpc(config.rpc_addr, &config, 3).await?;
-                    (rpc, Some(bind_rpc(addr, &config, 1).await?))
+            let access = access(&config).await?;
+            let plain_rpc = match config.plain_rpc_addr {
+                Some(addr) => Some(bind_rpc(addr, &config, 1).await?),
+                None => None,
+            };
+            let rpc = match &outside {
+                Some(_) => None,
+                None => {
+                    let quarters = if plain_rpc.is_some() { 3 } else { 4 };
+                    Some(bind_rpc(config.rpc_addr, &config, quarters).await?)
                 }
             };
             let http = match config.http_addr {
@@ -232,11 +202,14 @@ impl NameNode {
             };
             let https_addr = https.as_ref().and_then(|port| port.listener.local_addr().ok());
             let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
-            let rpc_addr = rpc.local_addr();
-            let rpc_metrics = Arc::new(protocol::catalogue::metrics());
-            rpc_metrics.set_slow_threshold(config.slow_call_threshold);
-            rpc_metrics.log_slow_calls(config.logs_slow_calls);
-            let rpc = rpc.counting_in(Arc::clone(&rpc_metrics));
+            let (rpc_metrics, lead, standing, own_addr) = match outside {
+                Some(Outside { rpc_addr, rpc_metrics, lead, standing }) => {
+                    (rpc_metrics, Some(lead), standing, rpc_addr)
+                }
+                None => (rpc_metrics(&config), None, Standing::alone(), config.rpc_addr),
+            };
+            let rpc_addr = rpc.as_ref().map_or(own_addr, RpcServer::local_addr);
+            let rpc = rpc.map(|rpc| rpc.counting_in(Arc::clone(&rpc_metrics)));
             let plain_rpc = plain_rpc.map(|rpc| rpc.counting_in(Arc::clone(&rpc_metrics)));
             let groups = Groups::new(&config.groups);
             let keeper =
@@ -247,7 +220,8 @@ impl NameNode {
             let block_tokens = BlockTokens::new(config.block_tokens.as_ref())
                 .map_err(|error| StartError::NoRandomness { why: error.to_string() })?;
             let node = Arc::new(NameNode {
-                standing: Standing::alone(),
+                standing,
+                lead,
                 keeper,
                 block_tokens,
                 operations: Operations::default(),
@@ -317,30 +291,33 @@ impl NameNode {
     /// Makes a new file system in `config.name_dir`, which must be empty or missing, and serves nothing.
     pub async fn format(config: NameNodeConfig) -> Result<(), StartError> {
         let config = NameNodeConfig { format_if_empty: true, ..config };
-        let ns = open_namespace(&config, &superuser(&config).await?).await?;
+        let ns = open_namespace(&config, &superuser(&config).await?, None).await?;
         let closed = tokio::task::spawn_blocking(move || ns.close()).await;
         closed.map_err(|_| StartError::Interrupted)
     }
 
     /// Whether `config.name_dir` holds a file system.
     pub fn is_formatted(config: &NameNodeConfig) -> bool {
-        config.name_dir.join("VERSION").exists()
+        is_formatted(config)
     }
 }
 
-/// A server that may take so many quarters of what all connections may.
-async fn bind_rpc(
-    addr: SocketAddr,
-    config: &NameNodeConfig,
-    quarters: u32,
-) -> Result<RpcServer, StartError> {
-    let bound = RpcServer::bind(addr, parts::rpc_options(config, quarters)).await;
-    bound.map_err(|source| StartError::Bind { addr, purpose: "RPC", source })
+/// What a NameNode that leads a quorum has from the process that it is in.
+pub(crate) struct Outside {
+    /// Where RPC is served.
+    pub rpc_addr: SocketAddr,
+    /// Calls that were served there.
+    pub rpc_metrics: Arc<RpcMetrics>,
+    /// What it is.
+    pub standing: watch::Receiver<Standing>,
+    /// As long as which it is that.
+    pub lead: Arc<Lead>,
 }
 
 /// Where a NameNode listens.
 struct Listening {
-    rpc: RpcServer,
+    /// None where the process around it has it.
+    rpc: Option<RpcServer>,
     plain_rpc: Option<RpcServer>,
     http: Vec<Port>,
     http_addr: Option<SocketAddr>,
@@ -373,7 +350,9 @@ impl RunningNameNode {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let service = Arc::new(Protocols(Arc::clone(&node)));
-        tasks.spawn(rpc.serve(Arc::clone(&service), until_stopped(stopped.clone())));
+        if let Some(rpc) = rpc {
+            tasks.spawn(rpc.serve(Arc::clone(&service), until_stopped(stopped.clone())));
+        }
         if let Some(rpc) = plain_rpc {
             let service = Arc::new(PlainProtocols(Arc::clone(&service)));
             tasks.spawn(rpc.serve(service, until_stopped(stopped.clone())));
@@ -524,81 +503,9 @@ async fn warm_up_keys(node: Arc<NameNode>) {
     }
 }
 
-async fn until_stopped(mut stopped: watch::Receiver<bool>) {
+pub(crate) async fn until_stopped(mut stopped: watch::Receiver<bool>) {
     // An error means that the handle was dropped, which stops as well.
     let _ = stopped.wait_for(|stopped| *stopped).await;
-}
-
-/// Who may do everything: the user of the process, unless another one is named.
-async fn superuser(config: &NameNodeConfig) -> Result<String, StartError> {
-    if let Some(user) = &config.superuser {
-        return Ok(user.clone());
-    }
-    let user = tokio::task::spawn_blocking(process_user).await;
-    let user = user.map_err(|_| StartError::Interrupted)?;
-    Ok(user.unwrap_or_else(|| "root".to_string()))
-}
-
-async fn open_namespace(
-    config: &NameNodeConfig,
-    superuser: &str,
-) -> Result<Arc<Namesystem>, StartError> {
-    let path = config.name_dir.clone();
-    if !config.format_if_empty && !NameNode::is_formatted(config) {
-        return Err(StartError::NotFormatted { path });
-    }
-    let options = NamesystemOptions {
-        settings: parts::settings(config),
-        snapshots: config.snapshots,
-        durability: match config.durability {
-            config::Durability::Stable => Durability::Stable,
-            config::Durability::PageCache => Durability::PageCache,
-        },
-        cache_len: config.store_cache_len,
-        kept_log_len: config.kept_log_len,
-        event_history_len: config.inotify_history_len,
-        superuser: superuser.to_string(),
-        cluster_id: config.cluster_id.clone(),
-        block_pool_host: config.rpc_addr.ip().to_string(),
-        roll_back: config.roll_back,
-        dir_mode: config.name_dir_mode,
-        ..NamesystemOptions::default()
-    };
-    let open = tokio::task::spawn_blocking(move || Namesystem::open(&path, options));
-    Ok(open.await.map_err(|_| StartError::Interrupted)??)
-}
-
-/// Complete blocks and groups, which safe mode waits for: all but the last ones of open files, and of those that were
-/// removed while they were open and that snapshots have.
-fn complete_blocks(store: &dyn StoreRead) -> cairn_namespace::Result<u64> {
-    const PAGE: usize = 1000;
-    let mut open = query::incomplete_held_blocks(store)?;
-    let mut after = InodeId::NONE;
-    loop {
-        let files = lease::open_files(store, after, PAGE)?;
-        for file in &files {
-            open += query::incomplete_blocks(store, *file)?.len() as u64;
-        }
-        match files.last() {
-            Some(last) if files.len() == PAGE => after = *last,
-            _ => break,
-        }
-    }
-    let mut after = None;
-    loop {
-        let containers = query::containers_after(store, after, PAGE)?;
-        for container in &containers {
-            let block = block::get(store, container.id)?;
-            open += u64::from(block.is_some_and(|block| block.state != BlockState::Complete));
-        }
-        match containers.last() {
-            Some(last) if containers.len() == PAGE => after = Some(last.id),
-            _ => break,
-        }
-    }
-    // What is packed is there with its container, for which it is waited.
-    let totals = query::totals(store)?;
-    Ok(totals.blocks.saturating_sub(totals.packed).saturating_sub(open))
 }
 
 #[cfg(test)]

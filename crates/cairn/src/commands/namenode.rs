@@ -1,4 +1,4 @@
-//! `cairn namenode`: one NameNode, until told to stop; and what is done with its folder ([`backup`], [`check`], [`export`], [`import`]).
+//! `cairn namenode`: one NameNode, alone or of a quorum, until told to stop; and what is done with its folder ([`backup`], [`check`], [`export`], [`import`]).
 
 mod backup;
 mod check;
@@ -8,7 +8,7 @@ mod import;
 use crate::service::ServiceManager;
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
-use cairn_namenode::{NameNode, NameNodeConfig};
+use cairn_namenode::{NameNode, NameNodeConfig, replica};
 use cairn_net::reconfiguration::Reload;
 use serde_json::json;
 use std::path::PathBuf;
@@ -30,6 +30,10 @@ pub struct Args {
     /// Make a new file system in an empty folder, and end; what is there is left as it is
     #[arg(long, conflicts_with_all = ["no_format", "rollback"])]
     format_only: bool,
+    /// Begin a quorum with the file system in the folder, or with a new one, and end; once, on one of its NameNodes: the
+    /// others join when they are started
+    #[arg(long, conflicts_with_all = ["no_format", "format_only", "rollback"])]
+    found_quorum: bool,
     /// Go back to where a rolling upgrade was prepared; what was done since is gone
     #[arg(long)]
     rollback: bool,
@@ -62,11 +66,6 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     }
     let conf = settings.configuration()?;
     let mut node = config::namenode::read(&conf)?;
-    if node.quorum.is_some() {
-        bail!(
-            "NameNodes that agree on one log are not there yet: cairn.quorum.address is of no use"
-        );
-    }
     let again = settings.clone();
     node.reload = Some(Reload::new(move || again.reload(config::namenode::read)));
     if let Some(folder) = args.data {
@@ -74,8 +73,19 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     }
     node.format_if_empty = !args.no_format;
     node.roll_back = args.rollback;
+    if args.format_only && node.quorum.is_some() {
+        bail!(
+            "members of a quorum are not formatted: one is started with --found-quorum once, the others join"
+        );
+    }
     if args.format_only {
         return format(node).await;
+    }
+    if args.found_quorum {
+        return found_quorum(node).await;
+    }
+    if node.quorum.is_some() {
+        return member(node).await;
     }
     if let Some(security) = &node.security {
         // Told now rather than to each client.
@@ -105,6 +115,50 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         Some(why) => bail!("the NameNode has stopped: {why}"),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Runs a member of a quorum, and prints one JSON line when it takes part.
+async fn member(node: NameNodeConfig) -> Result<ExitCode> {
+    let mut running = replica::start(node).await.context("the NameNode did not start")?;
+    let line = json!({
+        "role": "namenode",
+        "fs": format!("hdfs://{}", running.rpc_addr),
+        "pid": std::process::id(),
+    });
+    crate::say!("{line}");
+    let manager = ServiceManager::of_environment();
+    manager.ready(&format!("is a member of a quorum, hdfs://{}", running.rpc_addr));
+    let standing = running.standing();
+    let failure = tokio::select! {
+        told = output::told_to_stop() => { told?; None }
+        why = running.stopped() => Some(why),
+        () = manager.watch(move || drop(standing.borrow())) => None,
+    };
+    manager.stopping();
+    match failure {
+        Some(why) => bail!("the NameNode has stopped: {why}"),
+        None => {
+            running.shutdown().await;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Begins a quorum, unless there is one: who asks twice gets the first one.
+async fn found_quorum(node: NameNodeConfig) -> Result<ExitCode> {
+    let Some(quorum) = node.quorum.clone() else {
+        bail!("no quorum is configured: cairn.quorum.address has no member");
+    };
+    let folder = quorum.dir.display();
+    let is_new =
+        replica::found(node).await.with_context(|| format!("{folder}: no quorum was begun"))?;
+    let id = &quorum.id;
+    if is_new {
+        crate::say!("{id} has begun a quorum, in {folder}");
+    } else {
+        crate::say!("{id} is in a quorum already, in {folder}");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Makes a new file system, unless there is one: who asks twice gets the first one.

@@ -14,6 +14,7 @@ use cairn_stripe::StoragePolicy;
 use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Reads every key that a NameNode knows; what no key names keeps Hadoop's default.
 pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
@@ -113,6 +114,8 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let member = quorum::read(conf, &c.name_dir)?;
     if let Some((_, of)) = &member {
         c.rpc_addr = value::address(&of.members[&of.id].rpc)?;
+        // After a start all DataNodes are to come; after a failover they are there.
+        c.safe_mode_extension = Duration::ZERO;
     } else if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
         c.rpc_addr = value::address(&NameNodes::of(conf, &uri)?.only("Cairn has")?)?;
     }

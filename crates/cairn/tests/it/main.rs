@@ -9,5 +9,6 @@ mod cluster;
 mod descriptors;
 mod fs;
 mod quickstart;
+mod quorum;
 mod shell;
 mod unwritable;

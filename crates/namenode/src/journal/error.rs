@@ -1,5 +1,6 @@
 //! Why a namespace can't be opened, and why it takes no entry.
 
+use super::agree::NotAgreed;
 use super::log::LogError;
 use crate::store::IdentityError;
 use cairn_namespace::NamespaceError;
@@ -114,4 +115,7 @@ pub enum Fatal {
     /// The log can't be written.
     #[error("the log can't be written: {0}")]
     Append(std::io::Error),
+    /// Others do not agree on what was evaluated.
+    #[error(transparent)]
+    NotAgreed(#[from] NotAgreed),
 }

@@ -5,6 +5,7 @@
 //! cluster need not hear of is shown by the first thread, if nothing is to be shown before it.
 
 use super::Listeners;
+use super::agree::{self, Agreement};
 use super::error::Fatal;
 use super::frame::FrameBuilder;
 use super::input::{Answer, Input};
@@ -70,6 +71,8 @@ pub(super) struct Finisher {
     pub recent: Arc<Recent>,
     pub log: Arc<Mutex<Log>>,
     pub durability: Durability,
+    /// Who has to agree on groups.
+    pub agreement: Option<Agreement>,
     /// Who hears of what comes into force.
     pub listeners: Listeners,
     /// Where callers wait, if their runtime has threads of its own.
@@ -88,9 +91,16 @@ impl Finisher {
         let is_logged = !frame.is_empty();
         if is_logged {
             let begun = Instant::now();
-            let sync = self.durability == Durability::Stable;
-            let count = frame.count();
+            let agreement = self.agreement.as_ref();
+            if let Some(Agreement(others)) = agreement {
+                others.agree(agree::to_bytes(frame.clone()))?;
+            }
+            let sync = agreement.is_none() && self.durability == Durability::Stable;
+            let (count, last) = (frame.count(), frame.last());
             let len = self.log().append(frame, sync).map_err(Fatal::Append)?;
+            if let Some(Agreement(others)) = agreement {
+                others.logged(last);
+            }
             self.counts.appended(count, len, begun.elapsed());
             warn_if_slow(begun, "the disk of the namespace's log is slow: callers had to wait");
         }
@@ -147,6 +157,9 @@ impl Finisher {
         self.recent.save(upto);
         let spent = self.store.write_aside()?;
         self.log().truncate_front(upto)?;
+        if let Some(Agreement(others)) = &self.agreement {
+            others.stored(upto);
+        }
         self.counts.checkpoints.add(begun.elapsed());
         Ok(spent)
     }

@@ -54,6 +54,7 @@ impl Frame<'_> {
 }
 
 /// Collects entries into a frame.
+#[derive(Clone)]
 pub struct FrameBuilder {
     bytes: Vec<u8>,
     first: u64,
@@ -124,6 +125,13 @@ pub fn len(header: &[u8]) -> Option<usize> {
     let payload_len = number(header, 8)? as usize;
     (header.starts_with(&MAGIC) && payload_len <= PAYLOAD_LEN_MAX)
         .then_some(HEADER_LEN + payload_len)
+}
+
+/// The number of the last entry of the frame that begins with this header; none if it is none.
+pub fn last(header: &[u8]) -> Option<u64> {
+    let first = u64::from_le_bytes(header.get(12..20)?.try_into().ok()?);
+    let count = number(header, 20).filter(|count| *count > 0 && header.starts_with(&MAGIC))?;
+    first.checked_add(u64::from(count) - 1)
 }
 
 /// The frame at the start of `bytes` of a segment with this salt; `None` if there is no whole and undamaged one.

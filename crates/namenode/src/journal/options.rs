@@ -1,5 +1,6 @@
 //! How a namespace is opened.
 
+use super::agree::Agreement;
 use cairn_namespace::Settings;
 use cairn_namespace::snapshot::SnapshotSettings;
 use std::time::Duration;
@@ -47,6 +48,9 @@ pub struct NamesystemOptions {
     pub roll_back: bool,
     /// Permission bits of the directory.
     pub dir_mode: u32,
+    /// Who has to agree on entries; none for a namespace that is on this machine only. What others agree on need not be
+    /// synced here.
+    pub agreement: Option<Agreement>,
 }
 
 impl Default for NamesystemOptions {
@@ -67,6 +71,7 @@ impl Default for NamesystemOptions {
             block_pool_host: "127.0.0.1".to_string(),
             roll_back: false,
             dir_mode: 0o700,
+            agreement: None,
         }
     }
 }

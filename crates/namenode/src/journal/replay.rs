@@ -11,8 +11,10 @@ use super::record::{self, Record};
 use super::writer;
 use crate::store::{Batch, Identity, Position, Store};
 use cairn_namespace::events::EventBatch;
+use cairn_namespace::store::StoreError;
 use cairn_namespace::{Applied, Done, Retries, evaluate, settings};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Entries that readers see at a time.
 const STEP: usize = 1000;
@@ -21,14 +23,14 @@ const STEP: usize = 1000;
 pub(super) fn replay(
     dir: &Path,
     identity: &Identity,
-    store: &Store,
-    recent: &Recent,
+    store: &Arc<Store>,
+    recent: &Arc<Recent>,
 ) -> Result<(Log, Retries), OpenError> {
     // Who has watched is told from here on, also if nothing has happened.
     if recent.is_wanted() {
         recent.add(store.applied() + 1, store.applied(), Vec::new());
     }
-    let mut replay = Replay::of(store, recent)?;
+    let mut replay = Replay::of(Arc::clone(store), Arc::clone(recent))?;
     let log = Log::open(dir, identity.namespace_id, store.applied(), &mut |sequence, bytes| {
         replay.take(sequence, bytes)
     })?;
@@ -39,9 +41,9 @@ pub(super) fn replay(
 }
 
 /// Entries on their way from the log to the store.
-struct Replay<'a> {
-    store: &'a Store,
-    recent: &'a Recent,
+pub(super) struct Replay {
+    store: Arc<Store>,
+    recent: Arc<Recent>,
     retries: Retries,
     batch: Batch,
     /// Of the last entry.
@@ -51,14 +53,15 @@ struct Replay<'a> {
     events: Vec<EventBatch>,
 }
 
-impl<'a> Replay<'a> {
-    fn of(store: &'a Store, recent: &'a Recent) -> Result<Replay<'a>, OpenError> {
+impl Replay {
+    /// Onto what the store has.
+    pub fn of(store: Arc<Store>, recent: Arc<Recent>) -> Result<Replay, OpenError> {
         let position = store.position();
         Ok(Replay {
-            store,
-            recent,
             retries: Retries::load(&store.snapshot()).map_err(unread)?,
             batch: store.begin(store.group() + 1),
+            store,
+            recent,
             position,
             first: position.sequence + 1,
             events: Vec::new(),
@@ -66,7 +69,7 @@ impl<'a> Replay<'a> {
     }
 
     /// The next entry.
-    fn take(&mut self, sequence: u64, bytes: &[u8]) -> Result<(), OpenError> {
+    pub fn take(&mut self, sequence: u64, bytes: &[u8]) -> Result<(), OpenError> {
         let failed = |source| OpenError::Replay { sequence, source };
         let record =
             Record::from_bytes(bytes).map_err(|source| OpenError::Entry { sequence, source })?;
@@ -104,7 +107,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Has readers see what was taken.
-    fn show(&mut self) {
+    pub fn show(&mut self) {
         let group = self.store.group() + 1;
         self.store.commit(group, self.position);
         if self.recent.is_wanted() {
@@ -113,6 +116,15 @@ impl<'a> Replay<'a> {
         }
         self.batch = self.store.begin(group + 1);
         self.first = self.position.sequence + 1;
+    }
+
+    /// Has the store's file come up to date with what was taken.
+    pub fn store(&mut self) -> Result<(), StoreError> {
+        save(&mut self.retries, &mut self.batch)?;
+        self.show();
+        self.store.write_out()?;
+        self.batch = self.store.begin(self.store.group() + 1);
+        Ok(())
     }
 
     /// Nothing follows.

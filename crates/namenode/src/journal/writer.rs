@@ -151,6 +151,7 @@ impl Writer {
                 recent,
                 log: Arc::new(Mutex::new(log)),
                 durability: options.durability,
+                agreement: options.agreement.clone(),
                 listeners,
                 runtime: Handle::try_current()
                     .ok()

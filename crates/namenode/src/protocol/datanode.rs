@@ -12,6 +12,7 @@ use crate::refusal::Answer;
 pub mod block_list;
 mod commands;
 mod encoder;
+pub(crate) mod following;
 mod groups;
 mod orders;
 mod packs;

@@ -26,7 +26,7 @@ use cairn_wire::RemoteException;
 use crate::node::NameNode;
 use crate::refusal::Answer;
 pub(crate) use crate::security::DATANODE;
-use crate::security::LIFELINE;
+pub(crate) use crate::security::LIFELINE;
 
 /// The Java names of the protocols. All have version 1.
 pub(crate) const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
@@ -61,7 +61,7 @@ pub struct Protocols(pub Arc<NameNode>);
 pub struct PlainProtocols(pub Arc<Protocols>);
 
 /// The answer as it is sent; the log has it if it is a refusal.
-fn logged(call: &Call, answer: Answer) -> Result<Vec<u8>, RemoteException> {
+pub(crate) fn logged(call: &Call, answer: Answer) -> Result<Vec<u8>, RemoteException> {
     answer.map_err(|refusal| {
         let (method, user, peer) = (&call.method, &call.user.effective, call.peer);
         tracing::debug!(%method, %user, %peer, refusal = %refusal.0, "refused");
@@ -103,7 +103,7 @@ impl Service for Protocols {
             REFRESH_ANY => user_mappings::generic_refresh(node, &call).await,
             _ => Err(call.unknown_protocol().into()),
         };
-        logged(&call, answer)
+        logged(&call, node.if_it_may(answer))
     }
 
     fn call_now(&self, call: &Call) -> Option<Result<Vec<u8>, RemoteException>> {
@@ -118,7 +118,7 @@ impl Service for Protocols {
         if let (Some(audit), Some(begun)) = (&node.audit, begun) {
             audit.end(&node.ns, call, begun, &answer);
         }
-        Some(logged(call, answer))
+        Some(logged(call, node.if_it_may(answer)))
     }
 
     fn authority(&self) -> Option<&dyn Authority> {
@@ -143,7 +143,7 @@ impl Service for PlainProtocols {
         }
         node.authorize_call(&call).await?;
         let answer = audited(node, &call, client::plain::handle(node, &call)).await;
-        logged(&call, answer)
+        logged(&call, node.if_it_may(answer))
     }
 
     fn authority(&self) -> Option<&dyn Authority> {

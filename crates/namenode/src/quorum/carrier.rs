@@ -5,17 +5,18 @@
 //! [`cairn_quorum`] demands.
 
 use super::disk::{Disk, DiskError};
+use super::incoming::{Incoming, Snapshot};
 use super::link::Key;
-use super::port::{Frame, Hears, Port};
+use super::port::{Frame, Hears, Port, SendError, send_snapshot};
 use crate::clock::since_boot;
 use cairn_net::held::held;
 use cairn_quorum::{
-    Ballot, Base, ELECTION_TURNS, Entry, MemberId, Quorum, QuorumError, Ready, Role,
+    Ballot, Base, ELECTION_TURNS, Entry, MemberId, Membership, Quorum, QuorumError, Ready, Role,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -40,8 +41,6 @@ pub struct Options {
     pub key: Key,
     /// The time between two turns; an election takes ten to twenty.
     pub turn: Duration,
-    /// Whether it founds the quorum where it has no file. Only one may, once; all others join.
-    pub founds: bool,
 }
 
 /// Why a member does not start.
@@ -92,8 +91,12 @@ pub struct Status {
     pub leader: Option<String>,
     /// The last entry that was given out.
     pub last: u64,
-    /// Names of all members, and whether each votes.
-    pub members: BTreeMap<String, bool>,
+    /// All members.
+    pub members: Membership,
+    /// Names of those who want a snapshot, if it leads.
+    pub wants: BTreeSet<String>,
+    /// Where its log begins.
+    pub base: Base,
     /// Until when nobody else can lead, by the clock since boot.
     lease: Option<Duration>,
     /// Why it has stopped.
@@ -104,8 +107,15 @@ type Reply = Sender<Result<Place, NotAgreed>>;
 
 enum Input {
     Heard(String, Frame),
-    Propose(Vec<u8>, Reply),
-    Persisted(u64, Vec<(MemberId, Vec<u8>)>),
+    Propose(u64, Vec<u8>, Reply),
+    Needs(Base, Sender<bool>),
+    GoOnFrom(Base, Sender<()>),
+    /// Of the core that was begun as the so-manieth.
+    Persisted {
+        core: u64,
+        number: u64,
+        send_later: Vec<(MemberId, Vec<u8>)>,
+    },
     Failed(String),
     Forget(u64),
     Close,
@@ -122,43 +132,63 @@ enum Job {
     Compact(Base, Vec<Entry>),
 }
 
+/// Begins a quorum whose only member has its file in `dir` and is called `name`. Once, for one member; all others join. False
+/// if there is a file: that one belongs to a quorum.
+pub fn found(dir: &Path, name: &str) -> Result<bool, StartError> {
+    if Disk::open(dir)?.is_some() {
+        return Ok(false);
+    }
+    let me = new_id()?;
+    Disk::create(dir, me, &Base::founded(me, name), Ballot::default())?;
+    Ok(true)
+}
+
+fn new_id() -> Result<MemberId, StartError> {
+    Ok(MemberId(getrandom::u64().map_err(StartError::Random)?.max(1)))
+}
+
 /// A member that runs. Dropping it stops it.
 pub struct Member {
+    me: MemberId,
     inputs: Sender<Input>,
     status: Arc<Mutex<Status>>,
     addr: SocketAddr,
-    thread: Option<JoinHandle<()>>,
+    incoming: Arc<Incoming>,
+    /// What the others are told of it, where they are, and what they have as well.
+    hello: Arc<dyn Fn() -> Frame + Send + Sync>,
+    others: BTreeMap<String, String>,
+    key: Key,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Member {
     /// Starts it. What is agreed on comes out of the receiver, in order, from where its log begins.
     pub fn start(options: Options) -> Result<(Member, Receiver<Entry>), StartError> {
-        let Options { dir, name, listener, others, key, turn, founds } = options;
-        let id = Disk::open(&dir)?;
-        let (me, opened) = match id {
-            Some((disk, saved)) => (disk.member(), Some((disk, saved))),
-            None => {
-                let me = MemberId(getrandom::u64().map_err(StartError::Random)?.max(1));
-                if founds {
-                    Disk::create(&dir, me, &Base::founded(me, &name), Ballot::default())?;
-                }
-                (me, Disk::open(&dir)?)
-            }
+        let Options { dir, name, listener, others, key, turn } = options;
+        let opened = Disk::open(&dir)?;
+        let me = match &opened {
+            Some((disk, _)) => disk.member(),
+            None => new_id()?,
         };
         let (inputs, events) = channel();
         let (agrees, agreed) = channel();
         let has_log = Arc::new(AtomicBool::new(opened.is_some()));
-        let (told, to_hear) = (Arc::clone(&has_log), inputs.clone());
+        let is_behind = Arc::new(AtomicBool::new(false));
+        let (told, behind, to_hear) =
+            (Arc::clone(&has_log), Arc::clone(&is_behind), inputs.clone());
         let mine = name.clone();
-        let hello = move || {
+        let hello: Arc<dyn Fn() -> Frame + Send + Sync> = Arc::new(move || {
             let has_log = told.load(Ordering::SeqCst);
-            Frame::Hello { name: mine.clone(), id: me, has_log }
-        };
+            let wants = !has_log || behind.load(Ordering::SeqCst);
+            Frame::Hello { name: mine.clone(), id: me, has_log, wants }
+        });
+        let incoming = Arc::new(Incoming::new(dir.clone()));
         let hears: Hears = Arc::new(move |name, frame| {
             // Nobody listens when it ends.
             let _ = to_hear.send(Input::Heard(name, frame));
         });
-        let port = Port::open(listener, &others, &key, Arc::new(hello), hears)?;
+        let (tells, comes) = (Arc::clone(&hello), Arc::clone(&incoming));
+        let port = Port::open(listener, &others, &key, tells, hears, comes)?;
         let addr = port.addr();
         let status = Arc::<Mutex<Status>>::default();
         let mut carrier = Carrier {
@@ -168,10 +198,13 @@ impl Member {
             turn,
             port,
             core: None,
+            begun: 0,
             has_log,
+            is_behind,
             inputs: inputs.clone(),
             agrees,
             present: BTreeMap::new(),
+            wants: BTreeMap::new(),
             waiting: VecDeque::new(),
             writing: VecDeque::new(),
             status: Arc::clone(&status),
@@ -182,7 +215,13 @@ impl Member {
         }
         let thread = std::thread::Builder::new().name("quorum".to_string());
         let thread = thread.spawn(move || carrier.run(&events))?;
-        Ok((Member { inputs, status, addr, thread: Some(thread) }, agreed))
+        let thread = Mutex::new(Some(thread));
+        Ok((Member { me, inputs, status, addr, incoming, hello, others, key, thread }, agreed))
+    }
+
+    /// Who it is.
+    pub fn id(&self) -> MemberId {
+        self.me
     }
 
     /// Where it listens.
@@ -190,10 +229,11 @@ impl Member {
         self.addr
     }
 
-    /// Has all agree on this. Blocks until they have, or it is not known whether they will.
-    pub fn propose(&self, data: Vec<u8>) -> Result<Place, NotAgreed> {
+    /// Has all agree on this, if it still leads in that term: what others have had agreed on since then is not in it. Blocks
+    /// until they have, or it is not known whether they will.
+    pub fn propose(&self, term: u64, data: Vec<u8>) -> Result<Place, NotAgreed> {
         let (reply, answer) = channel();
-        self.inputs.send(Input::Propose(data, reply)).map_err(|_| NotAgreed::NotLeader)?;
+        self.inputs.send(Input::Propose(term, data, reply)).map_err(|_| NotAgreed::NotLeader)?;
         answer.recv().unwrap_or(Err(NotAgreed::Unknown))
     }
 
@@ -202,10 +242,60 @@ impl Member {
         held(&self.status).clone()
     }
 
-    /// Whether it leads and nobody else can, at this moment: what it answers then is so.
-    pub fn may_answer(&self) -> bool {
+    /// Whether it leads in that term and nobody else can, at this moment: what it answers then is so.
+    pub fn may_answer(&self, term: u64) -> bool {
         let status = held(&self.status);
-        status.leads && status.lease.is_some_and(|until| until > since_boot())
+        let leads = status.leads && status.term == term;
+        leads && status.lease.is_some_and(|until| until > since_boot())
+    }
+
+    /// A snapshot that has come, until it is removed.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.incoming.whole()
+    }
+
+    /// The snapshot is not needed any more.
+    pub fn remove_snapshot(&self) {
+        self.incoming.remove();
+    }
+
+    /// Whether a snapshot that ends at `base`, or behind it, has what it lacks.
+    pub fn needs(&self, base: &Base) -> bool {
+        let (reply, answer) = channel();
+        // Who has ended needs nothing.
+        self.inputs.send(Input::Needs(base.clone(), reply)).is_ok()
+            && answer.recv().unwrap_or(false)
+    }
+
+    /// Has its log begin at `base`, unless it has that already: what is before is kept elsewhere durably.
+    pub fn go_on_from(&self, base: Base) {
+        let (reply, answer) = channel();
+        if self.inputs.send(Input::GoOnFrom(base, reply)).is_ok() {
+            // An error is that it has ended, and why is in its status.
+            let _ = answer.recv();
+        }
+    }
+
+    /// Sends a snapshot to another member. `make` makes it after where the log begins was looked up, so that it has all
+    /// before that, and has its pieces sent; it says why that can't be. Blocks.
+    pub fn send_snapshot(
+        &self,
+        name: &str,
+        make: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> bool) -> Result<(), String>,
+    ) -> Result<(), SendError> {
+        let base = self.status().base;
+        let addr = self.others.get(name).ok_or(SendError::Unknown)?;
+        send_snapshot(addr, &self.key, &(self.hello)(), base, make)
+    }
+
+    /// Stops it. Blocks until nothing is written any more and its port is closed.
+    pub fn close(&self) {
+        // Nobody listens when it has stopped by itself.
+        let _ = self.inputs.send(Input::Close);
+        let thread = held(&self.thread).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread of a member of the quorum has panicked");
+        }
     }
 
     /// What was agreed on up to `index` is kept elsewhere: the log may begin behind it.
@@ -217,10 +307,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        let _ = self.inputs.send(Input::Close);
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the thread of a member of the quorum has panicked");
-        }
+        self.close();
     }
 }
 
@@ -247,11 +334,17 @@ struct Carrier {
     port: Port,
     /// None until it has joined.
     core: Option<Core>,
+    /// How many there were: what is told of an earlier one says nothing of this one.
+    begun: u64,
     has_log: Arc<AtomicBool>,
+    /// It needs a snapshot though it has a log.
+    is_behind: Arc<AtomicBool>,
     inputs: Sender<Input>,
     agrees: Sender<Entry>,
     /// Who was heard of, and when.
     present: BTreeMap<String, (MemberId, Instant)>,
+    /// Who wants a snapshot, and when that was heard.
+    wants: BTreeMap<String, Instant>,
     /// Proposals that are not agreed on yet, in order.
     waiting: VecDeque<(Place, Reply)>,
     /// What is on its way to the disk, and since when.
@@ -264,7 +357,9 @@ impl Carrier {
         let (jobs, queue) = channel();
         let inputs = self.inputs.clone();
         let thread = std::thread::Builder::new().name("quorum-log".to_string());
-        let writer = thread.spawn(move || write(disk, &queue, &inputs))?;
+        self.begun += 1;
+        let begun = self.begun;
+        let writer = thread.spawn(move || write(disk, &queue, &inputs, begun))?;
         self.core = Some(Core { quorum, jobs: Some(jobs), writer: Some(writer) });
         self.has_log.store(true, Ordering::SeqCst);
         Ok(())
@@ -315,6 +410,7 @@ impl Carrier {
             core.quorum.step_down();
         }
         self.present.retain(|_, (_, heard)| heard.elapsed() < ABSENT);
+        self.wants.retain(|_, heard| heard.elapsed() < ABSENT);
         let present = self.present.iter().map(|(name, (id, _))| (name.clone(), *id));
         let present = present.chain([(self.name.clone(), self.me)]).collect();
         if let Some(change) = core.quorum.next_change(&present)
@@ -326,21 +422,14 @@ impl Carrier {
 
     fn hear(&mut self, input: Input) {
         match (input, &mut self.core) {
-            (Input::Heard(name, Frame::Hello { id, has_log, .. }), core) => {
+            (Input::Heard(name, Frame::Hello { id, has_log, wants, .. }), _) => {
                 if has_log {
-                    self.present.insert(name, (id, Instant::now()));
-                } else if let Some(core) = core.as_ref() {
-                    let leads = core.quorum.role() == Role::Leader { is_ready: true };
-                    let base = core.quorum.base().clone();
-                    // Behind what a snapshot has, somebody new would begin with nothing.
-                    if leads && base.index == 1 {
-                        self.port.send(&name, Frame::Founding(base));
-                    } else if leads {
-                        tracing::warn!(
-                            name,
-                            "a new member needs a snapshot, which it does not get yet"
-                        );
-                    }
+                    self.present.insert(name.clone(), (id, Instant::now()));
+                }
+                if wants {
+                    self.wants.insert(name, Instant::now());
+                } else {
+                    self.wants.remove(&name);
                 }
             }
             (Input::Heard(_, Frame::Message(bytes)), Some(core)) => {
@@ -348,17 +437,33 @@ impl Carrier {
                     tracing::warn!(%error, "a member of the quorum says what is not understood");
                 }
             }
-            (Input::Heard(_, Frame::Founding(base)), None) => {
-                if let Err(error) = self.join(&base) {
-                    tracing::error!(%error, "this member does not join the quorum");
+            (Input::Propose(term, data, reply), Some(core)) => {
+                let leads = core.quorum.term() == term;
+                match Some(core).filter(|_| leads).map(|core| core.quorum.propose(data)) {
+                    Some(Ok((term, index))) => {
+                        self.waiting.push_back((Place { term, index }, reply));
+                    }
+                    Some(Err(_)) | None => drop(reply.send(Err(NotAgreed::NotLeader))),
                 }
             }
-            (Input::Propose(data, reply), Some(core)) => match core.quorum.propose(data) {
-                Ok((term, index)) => self.waiting.push_back((Place { term, index }, reply)),
-                Err(_) => drop(reply.send(Err(NotAgreed::NotLeader))),
-            },
-            (Input::Propose(_, reply), None) => drop(reply.send(Err(NotAgreed::NotLeader))),
-            (Input::Persisted(number, send_later), Some(core)) => {
+            (Input::Propose(_, _, reply), None) => drop(reply.send(Err(NotAgreed::NotLeader))),
+            (Input::Needs(base, reply), core) => {
+                let needs = core.as_ref().is_none_or(|core| core.quorum.needs(&base));
+                // Who has asked may have gone away.
+                let _ = reply.send(needs);
+            }
+            (Input::GoOnFrom(base, reply), core) => {
+                let needs = core.as_ref().is_none_or(|core| core.quorum.needs(&base));
+                if needs && let Err(error) = self.go_on_from(&base) {
+                    // The disk has said what is wrong with it.
+                    let _ = self.inputs.send(Input::Failed(error.to_string()));
+                }
+                // Who has asked may have gone away.
+                let _ = reply.send(());
+            }
+            (Input::Persisted { core: begun, number, send_later }, Some(core))
+                if begun == self.begun =>
+            {
                 core.quorum.persisted(number);
                 self.writing.retain(|(written, _)| *written > number);
                 self.post(send_later);
@@ -377,8 +482,15 @@ impl Carrier {
         }
     }
 
-    fn join(&mut self, base: &Base) -> Result<(), StartError> {
-        Disk::create(&self.dir, self.me, base, Ballot::default())?;
+    /// Has its log begin at `base`, and forgets no promise.
+    fn go_on_from(&mut self, base: &Base) -> Result<(), StartError> {
+        // What it was about to write is in what it has promised.
+        self.core = None;
+        self.writing.clear();
+        let saved = Disk::open(&self.dir)?;
+        let ballot = saved.map_or_else(Ballot::default, |(_, saved)| saved.ballot);
+        let ballot = Ballot { commit: ballot.commit.max(base.index), ..ballot };
+        Disk::create(&self.dir, self.me, base, ballot)?;
         if let Some((disk, saved)) = Disk::open(&self.dir)? {
             let quorum = Quorum::open(self.me, &saved, self.turn, since_boot())?;
             self.begin(disk, quorum)?;
@@ -435,13 +547,16 @@ impl Carrier {
     fn tell(&self) {
         let Some(Core { quorum, .. }) = &self.core else { return };
         let name = |id: MemberId| quorum.members().0.get(&id).map(|member| member.name.clone());
-        let members = quorum.members().0.values();
+        let leads = quorum.role() == Role::Leader { is_ready: true };
+        self.is_behind.store(quorum.is_behind(), Ordering::SeqCst);
         *held(&self.status) = Status {
-            leads: quorum.role() == Role::Leader { is_ready: true },
+            leads,
+            wants: self.wants.keys().filter(|_| leads).cloned().collect(),
+            base: quorum.base().clone(),
             term: quorum.term(),
             leader: quorum.leader().and_then(name),
             last: quorum.last_committed(),
-            members: members.map(|member| (member.name.clone(), member.is_voter)).collect(),
+            members: quorum.members().clone(),
             lease: quorum.lease(since_boot()),
             failed: None,
         };
@@ -449,7 +564,7 @@ impl Carrier {
 }
 
 /// Does jobs as they come, one sync for all that wait, until there are no more or the disk fails.
-fn write(mut disk: Disk, jobs: &Receiver<Job>, inputs: &Sender<Input>) {
+fn write(mut disk: Disk, jobs: &Receiver<Job>, inputs: &Sender<Input>, core: u64) {
     while let Ok(first) = jobs.recv() {
         let (mut next, mut written, mut syncs, mut later) = (Some(first), None, false, Vec::new());
         let mut failed = None;
@@ -476,7 +591,9 @@ fn write(mut disk: Disk, jobs: &Receiver<Job>, inputs: &Sender<Input>) {
             (Some(why), _) => {
                 inputs.send(Input::Failed(format!("its log can't be written: {why}")))
             }
-            (None, Some(number)) => inputs.send(Input::Persisted(number, later)),
+            (None, Some(number)) => {
+                inputs.send(Input::Persisted { core, number, send_later: later })
+            }
             (None, None) => Ok(()),
         };
         if told.is_err() {

@@ -37,6 +37,9 @@ pub enum LinkError {
     /// A frame was changed, or is too long.
     #[error("a frame is not what was sent")]
     Forged,
+    /// A snapshot is on its way already.
+    #[error("another snapshot is on its way")]
+    Busy,
     /// The system gives no random numbers.
     #[error("no random numbers: {0}")]
     Random(getrandom::Error),

@@ -3,6 +3,7 @@
 //! Each member connects to every other one and speaks on that connection alone; what it hears comes by theirs. A
 //! message that cannot go now is dropped: the protocol sends it again.
 
+use super::incoming::Incoming;
 use super::link::{Key, Link, LinkError};
 use cairn_net::held::held;
 use cairn_quorum::encoding::{Decoder, put_bytes, put_u64};
@@ -33,34 +34,42 @@ const CONNECTIONS_MAX: usize = 64;
 
 const HELLO: u8 = 1;
 const MESSAGE: u8 = 2;
-const FOUNDING: u8 = 3;
+const SNAPSHOT: u8 = 3;
+const PIECE: u8 = 4;
+const END: u8 = 5;
 
 /// What members tell each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// Who speaks here; it has a log, or needs one.
-    Hello { name: String, id: MemberId, has_log: bool },
+    /// Who speaks here; it has a log, or is new; and it wants a snapshot, or goes on without.
+    Hello { name: String, id: MemberId, has_log: bool, wants: bool },
     /// For the core.
     Message(Vec<u8>),
-    /// How the quorum was founded: where the log of somebody new begins.
-    Founding(Base),
+    /// A snapshot follows, behind which the log goes on there.
+    Snapshot(Base),
+    /// Bytes of it.
+    Piece(Vec<u8>),
+    /// It is whole.
+    End,
 }
 
 impl Frame {
     fn to_bytes(&self) -> Vec<u8> {
         match self {
-            Frame::Hello { name, id, has_log } => {
-                let mut out = vec![HELLO, u8::from(*has_log)];
+            Frame::Hello { name, id, has_log, wants } => {
+                let mut out = vec![HELLO, u8::from(*has_log), u8::from(*wants)];
                 put_u64(&mut out, id.0);
                 put_bytes(&mut out, name.as_bytes());
                 out
             }
             Frame::Message(bytes) => [&[MESSAGE][..], bytes].concat(),
-            Frame::Founding(base) => {
-                let mut out = vec![FOUNDING];
+            Frame::Snapshot(base) => {
+                let mut out = vec![SNAPSHOT];
                 base.encode(&mut out);
                 out
             }
+            Frame::Piece(bytes) => [&[PIECE][..], bytes].concat(),
+            Frame::End => vec![END],
         }
     }
 
@@ -68,12 +77,14 @@ impl Frame {
         let mut input = Decoder::new(bytes);
         let frame = match input.byte()? {
             HELLO => {
-                let has_log = input.flag()?;
+                let (has_log, wants) = (input.flag()?, input.flag()?);
                 let id = MemberId::decode(&mut input)?;
-                Frame::Hello { name: input.text(NAME_LEN_MAX)?, id, has_log }
+                Frame::Hello { name: input.text(NAME_LEN_MAX)?, id, has_log, wants }
             }
             MESSAGE => return Ok(Frame::Message(bytes[1..].to_vec())),
-            FOUNDING => Frame::Founding(Base::decode(&mut input)?),
+            SNAPSHOT => Frame::Snapshot(Base::decode(&mut input)?),
+            PIECE => return Ok(Frame::Piece(bytes[1..].to_vec())),
+            END => Frame::End,
             _ => return Err(Malformed("kind of frame")),
         };
         input.finish()?;
@@ -100,6 +111,7 @@ impl Port {
         key: &Key,
         hello: Arc<dyn Fn() -> Frame + Send + Sync>,
         hears: Hears,
+        incoming: Arc<Incoming>,
     ) -> io::Result<Port> {
         let addr = listener.local_addr()?;
         let (stop, streams) = (Arc::new(AtomicBool::new(false)), Arc::default());
@@ -115,8 +127,9 @@ impl Port {
         let (stop, streams) = (Arc::clone(&port.stop), Arc::clone(&port.streams));
         let (key, names) = (key.clone(), others.keys().cloned().collect::<Vec<String>>());
         let thread = std::thread::Builder::new().name("quorum-listen".to_string());
-        port.threads
-            .push(thread.spawn(move || listen(&listener, &key, &names, &hears, &stop, &streams))?);
+        port.threads.push(thread.spawn(move || {
+            listen(&listener, &key, &names, (&hears, &incoming), &stop, &streams);
+        })?);
         Ok(port)
     }
 
@@ -205,7 +218,7 @@ fn listen(
     listener: &TcpListener,
     key: &Key,
     names: &[String],
-    hears: &Hears,
+    (hears, incoming): (&Hears, &Incoming),
     stop: &AtomicBool,
     streams: &Mutex<Vec<TcpStream>>,
 ) {
@@ -233,7 +246,7 @@ fn listen(
                 let peer = stream.peer_addr().ok();
                 let closes = stream.try_clone();
                 if let Err(error @ (LinkError::Stranger | LinkError::Forged)) =
-                    hear(stream, key, names, hears)
+                    hear(stream, key, names, hears, incoming)
                 {
                     tracing::warn!(?peer, %error, "a connection to the quorum's port is closed");
                 }
@@ -248,9 +261,15 @@ fn listen(
     });
 }
 
-fn hear(stream: TcpStream, key: &Key, names: &[String], hears: &Hears) -> Result<(), LinkError> {
+fn hear(
+    stream: TcpStream,
+    key: &Key,
+    names: &[String],
+    hears: &Hears,
+    incoming: &Incoming,
+) -> Result<(), LinkError> {
     let mut link = Link::accept(stream, key)?;
-    let mut who = None;
+    let (mut who, mut snapshot) = (None, None);
     loop {
         let frame = Frame::from_bytes(&link.receive()?).map_err(|_| LinkError::Forged)?;
         if let Frame::Hello { name, .. } = &frame {
@@ -258,6 +277,48 @@ fn hear(stream: TcpStream, key: &Key, names: &[String], hears: &Hears) -> Result
             who = names.iter().find(|known| *known == name).cloned();
         }
         let Some(name) = &who else { return Err(LinkError::Stranger) };
-        hears(name.clone(), frame);
+        match frame {
+            Frame::Snapshot(base) => snapshot = Some(incoming.begin(base)?),
+            Frame::Piece(bytes) => {
+                snapshot.as_mut().ok_or(LinkError::Forged)?.write(&bytes)?;
+            }
+            Frame::End => snapshot.take().ok_or(LinkError::Forged)?.end()?,
+            frame @ (Frame::Hello { .. } | Frame::Message(_)) => hears(name.clone(), frame),
+        }
     }
+}
+
+/// Sends a snapshot on a connection of its own. `make` has its bytes sent, piece by piece.
+pub(super) fn send_snapshot(
+    addr: &str,
+    key: &Key,
+    hello: &Frame,
+    base: Base,
+    make: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> bool) -> Result<(), String>,
+) -> Result<(), SendError> {
+    let mut link = connect(addr, key)?;
+    link.send(&hello.to_bytes())?;
+    link.send(&Frame::Snapshot(base).to_bytes())?;
+    let mut sent = Ok(());
+    let made = make(&mut |bytes| {
+        sent = link.send(&Frame::Piece(bytes).to_bytes());
+        sent.is_ok()
+    });
+    sent?;
+    made.map_err(SendError::NotMade)?;
+    Ok(link.send(&Frame::End.to_bytes())?)
+}
+
+/// Why a snapshot does not arrive.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// The connection fails.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// It can't be made.
+    #[error("the snapshot can't be made: {0}")]
+    NotMade(String),
+    /// Nobody knows where the member is.
+    #[error("there is no such member")]
+    Unknown,
 }

@@ -32,6 +32,7 @@ mod reads;
 mod refusals;
 mod registration;
 mod repeated;
+mod replica;
 mod resources;
 mod safety;
 mod satisfier;

@@ -1,7 +1,7 @@
 //! Members of a quorum over real sockets and files: they agree, go on without one another, and nobody is believed who
 //! may not lead any more.
 
-use cairn_namenode::quorum::{Key, Member, NotAgreed, Options};
+use cairn_namenode::quorum::{self, Key, Member, NotAgreed, Options};
 use cairn_quorum::{Entry, Payload};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -26,13 +26,13 @@ impl Three {
         let addrs = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
         let dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
         let mut three = Three { dirs, addrs, members: [None, None, None] };
+        assert!(quorum::found(three.dirs[0].path(), NAMES[0]).unwrap());
         for (at, listener) in listeners.into_iter().enumerate() {
             three.start_at(at, listener);
         }
         three.wait("all to vote", |three| {
             let status = three.leader().map(|leader| three.member(leader).status());
-            status
-                .is_some_and(|status| status.members.values().filter(|votes| **votes).count() == 3)
+            status.is_some_and(|status| status.members.voters().count() == 3)
         });
         three
     }
@@ -47,7 +47,6 @@ impl Three {
             others: others.collect::<BTreeMap<_, _>>(),
             key: Key::new(b"what all members have").unwrap(),
             turn: TURN,
-            founds: at == 0,
         };
         self.members[at] = Some(Member::start(options).unwrap());
     }
@@ -65,7 +64,35 @@ impl Three {
     }
 
     fn leader(&self) -> Option<usize> {
-        self.running().find(|at| self.member(*at).may_answer())
+        self.running().find(|at| self.may_answer(*at))
+    }
+
+    fn may_answer(&self, at: usize) -> bool {
+        self.member(at).may_answer(self.member(at).status().term)
+    }
+
+    fn propose(&self, at: usize, data: Vec<u8>) -> Result<(), NotAgreed> {
+        self.member(at).propose(self.member(at).status().term, data).map(|_| ())
+    }
+
+    /// Has snapshots sent and put in force. There is nothing in them: what is agreed on is kept nowhere else.
+    fn send_snapshots(&self) {
+        for at in self.running() {
+            for name in self.member(at).status().wants {
+                // Another one may be on its way.
+                let _ = self.member(at).send_snapshot(&name, |out| match out(vec![1, 2, 3]) {
+                    true => Ok(()),
+                    false => Err("nobody takes it".to_string()),
+                });
+            }
+            if let Some(snapshot) = self.member(at).snapshot() {
+                assert_eq!(std::fs::read(&snapshot.path).unwrap(), [1, 2, 3]);
+                if self.member(at).needs(&snapshot.base) {
+                    self.member(at).go_on_from(snapshot.base);
+                }
+                self.member(at).remove_snapshot();
+            }
+        }
     }
 
     fn wait(&self, what: &str, is_so: impl Fn(&Three) -> bool) {
@@ -73,6 +100,7 @@ impl Three {
         while !is_so(self) {
             let told: Vec<_> = self.running().map(|at| self.member(at).status()).collect();
             assert!(begun.elapsed() < PATIENCE, "waited for {what}: {told:?}");
+            self.send_snapshots();
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -83,7 +111,7 @@ impl Three {
             let begun = Instant::now();
             loop {
                 assert!(begun.elapsed() < PATIENCE, "nobody leads");
-                match self.leader().map(|leader| self.member(leader).propose(vec![value])) {
+                match self.leader().map(|leader| self.propose(leader, vec![value])) {
                     Some(Ok(_)) => break,
                     _ => std::thread::sleep(Duration::from_millis(10)),
                 }
@@ -95,7 +123,14 @@ impl Three {
     fn values(&self, at: usize, count: usize) -> Vec<u8> {
         let mut values: Vec<u8> = Vec::new();
         while values.iter().collect::<std::collections::BTreeSet<_>>().len() < count {
-            let entry = self.members[at].as_ref().unwrap().1.recv_timeout(PATIENCE).unwrap();
+            let begun = Instant::now();
+            let entry = loop {
+                self.send_snapshots();
+                match self.members[at].as_ref().unwrap().1.recv_timeout(TURN) {
+                    Ok(entry) => break entry,
+                    Err(_) => assert!(begun.elapsed() < PATIENCE, "nothing comes"),
+                }
+            };
             if let Payload::Data(data) = entry.payload {
                 values.extend(data);
             }
@@ -143,9 +178,9 @@ fn one_of_three_agrees_on_nothing_and_may_not_answer() {
     for at in (0..NAMES.len()).filter(|at| *at != leader) {
         three.members[at] = None;
     }
-    assert_eq!(three.member(leader).propose(vec![1]), Err(NotAgreed::Unknown));
-    assert!(!three.member(leader).may_answer());
-    assert_eq!(three.member(leader).propose(vec![2]), Err(NotAgreed::NotLeader));
+    assert_eq!(three.propose(leader, vec![1]), Err(NotAgreed::Unknown));
+    assert!(!three.may_answer(leader));
+    assert_eq!(three.propose(leader, vec![2]), Err(NotAgreed::NotLeader));
 }
 
 /// Its folder is emptied, so it has forgotten what it has promised: it comes back as somebody else.
@@ -161,7 +196,45 @@ fn a_member_whose_folder_was_emptied_joins_anew() {
     assert_eq!(three.values(emptied, 3), [0, 1, 2]);
     three.wait("it to vote", |three| {
         let members = three.member(emptied).status().members;
-        members.len() == 3 && members.values().all(|votes| *votes)
+        members.0.len() == 3 && members.is_voter(three.member(emptied).id())
     });
     three.agree(3..5);
+}
+
+/// What was evaluated in another term rests on what was agreed on before that.
+#[test]
+fn what_is_proposed_for_another_term_is_not_agreed_on() {
+    let three = Three::new();
+    let leader = three.leader().unwrap();
+    let term = three.member(leader).status().term;
+    assert!(!three.member(leader).may_answer(term + 1));
+    assert_eq!(three.member(leader).propose(term - 1, vec![1]), Err(NotAgreed::NotLeader));
+    assert!(three.member(leader).propose(term, vec![2]).is_ok());
+}
+
+/// The others' log begins behind what it has.
+#[test]
+fn a_member_that_was_away_for_long_goes_on_from_a_snapshot() {
+    let mut three = Three::new();
+    three.agree(0..3);
+    let away = (0..3).find(|at| Some(*at) != three.leader()).unwrap();
+    three.values(away, 3);
+    three.members[away] = None;
+    three.agree(3..10);
+    let last = three.member(three.leader().unwrap()).status().last;
+    three.running().for_each(|at| three.member(at).forget(last));
+    three.wait("the front to be forgotten", |three| {
+        three.leader().is_some_and(|leader| three.member(leader).status().base.index == last)
+    });
+    three.agree(10..12);
+    three.start(away);
+    let mut values = Vec::new();
+    while values.last() != Some(&11) {
+        values.extend(three.values(away, 1));
+    }
+    assert_eq!(values, [0, 1, 2, 10, 11], "what its own log had, and what is behind the snapshot");
+    three.wait("it to follow", |three| !three.member(away).status().members.0.is_empty());
+    assert!(three.member(away).status().base.index >= last);
+    three.agree(12..13);
+    assert_eq!(three.values(away, 1), [12]);
 }

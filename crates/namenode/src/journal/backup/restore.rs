@@ -20,6 +20,7 @@ use cairn_namespace::store::{StoreError, StoreTxn, Table};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Records that are written to the store at a time.
 const RECORDS: usize = 100_000;
@@ -184,7 +185,7 @@ fn restore_of(
     if fs::read_dir(dir).map_err(io)?.next().is_some() {
         return Err(RestoreError::NotEmpty { path: dir.to_owned() });
     }
-    let store = Store::open(&dir.join("namespace.redb"), cache_len)?;
+    let store = Arc::new(Store::open(&dir.join("namespace.redb"), cache_len)?);
     let records = write_records(&store, BackupFile::open(&snapshot.path)?)?;
     let mut entries = Entries::new(dir, &identity, last, until)?;
     let (mut has_come, mut known_ms) = (false, made_ms);
@@ -204,7 +205,7 @@ fn restore_of(
     if !has_come {
         return Err(gap.unwrap_or(RestoreError::TooNew { last: sequence }));
     }
-    let recent = Recent::open(dir, identity.namespace_id, 0, store.applied());
+    let recent = Arc::new(Recent::open(dir, identity.namespace_id, 0, store.applied()));
     replay(dir, &identity, &store, &recent)?;
     begin_anew(dir, &identity, &store, sequence)?;
     store.close();
@@ -247,7 +248,10 @@ fn damaged(path: &Path, what: &str) -> RestoreError {
 }
 
 /// Writes a snapshot's records to an empty store. Returns how many they were.
-fn write_records(store: &Store, mut snapshot: BackupFile) -> Result<u64, RestoreError> {
+pub(in crate::journal) fn write_records(
+    store: &Store,
+    mut snapshot: BackupFile,
+) -> Result<u64, RestoreError> {
     let (path, Header { last, chain, times, .. }) =
         (snapshot.path().to_owned(), snapshot.header.clone());
     let mut records = 0;

@@ -10,6 +10,7 @@ use tracing::{info, warn};
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
 use crate::reports::{NotRegistered, check_listed};
+use crate::store::Identity;
 use crate::topology::DEFAULT_RACK;
 
 /// The version of Hadoop whose NameNode this one stands in for, as DataNodes and `dfsadmin` see it.
@@ -23,8 +24,9 @@ const MIN_DATANODE_VERSION: (u32, u32) = (2, 1);
 /// Longest names that a DataNode may have.
 const MAX_NAME_LEN: usize = 1024;
 
-fn storage_info(node: &NameNode) -> pb::StorageInfoProto {
-    let identity = node.ns.identity();
+pub(super) use pb::NNHAStatusHeartbeatProtoState as ServiceState;
+
+fn storage_info(identity: &Identity) -> pb::StorageInfoProto {
     pb::StorageInfoProto {
         layout_version: LAYOUT_VERSION as u32,
         namespce_id: identity.namespace_id,
@@ -35,16 +37,21 @@ fn storage_info(node: &NameNode) -> pb::StorageInfoProto {
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#getNamespaceInfo`.
 pub(crate) fn version_request(node: &NameNode, call: &Call) -> Answer {
+    namespace_info(node.ns.identity(), ServiceState::Active, call)
+}
+
+/// The same of a NameNode in that state.
+pub(super) fn namespace_info(identity: &Identity, state: ServiceState, call: &Call) -> Answer {
     call.decode::<pb::VersionRequestProto>()?;
     answer(&pb::VersionResponseProto {
         info: pb::NamespaceInfoProto {
             build_version: format!("cairn {}", env!("CARGO_PKG_VERSION")),
             unused: 0,
-            block_pool_id: node.ns.identity().block_pool_id.clone(),
-            storage_info: storage_info(node),
+            block_pool_id: identity.block_pool_id.clone(),
+            storage_info: storage_info(identity),
             software_version: SOFTWARE_VERSION.to_string(),
             capabilities: Some(BLOCK_REPORT_BUFFERS),
-            state: Some(pb::NNHAStatusHeartbeatProtoState::Active as i32),
+            state: Some(state as i32),
         },
     })
 }
@@ -74,7 +81,15 @@ pub(super) fn verify(
     node: &NameNode,
     registration: &dn::DatanodeRegistrationProto,
 ) -> Result<(), Refusal> {
-    let (own, theirs) = (storage_info(node), &registration.storage_info);
+    same_file_system(node.ns.identity(), registration)
+}
+
+/// The same for who has no NameNode.
+pub(super) fn same_file_system(
+    identity: &Identity,
+    registration: &dn::DatanodeRegistrationProto,
+) -> Result<(), Refusal> {
+    let (own, theirs) = (storage_info(identity), &registration.storage_info);
     let same = own.namespce_id == theirs.namespce_id
         && own.cluster_id == theirs.cluster_id
         && own.c_time == theirs.c_time;
@@ -123,7 +138,7 @@ pub(super) fn unless_replaced(error: RedundancyError) -> Result<RedundancyError,
 }
 
 /// Refuses DataNodes that are too old. Source: Hadoop 3.5.0 `NameNodeRpcServer#verifySoftwareVersion`.
-fn verify_version(registration: &dn::DatanodeRegistrationProto) -> Result<(), Refusal> {
+pub(super) fn verify_version(registration: &dn::DatanodeRegistrationProto) -> Result<(), Refusal> {
     let version = registration.software_version.as_str();
     let mut numbers = version.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     let parsed = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));

@@ -57,7 +57,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         cmds,
         ha_status: pb::NNHAStatusHeartbeatProto {
             state: pb::NNHAStatusHeartbeatProtoState::Active as i32,
-            txid: 1,
+            txid: node.standing.borrow().claim(node.ns.last_sequence()),
         },
         rolling_upgrade_status: None,
         rolling_upgrade_status_v2: None,

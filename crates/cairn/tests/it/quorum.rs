@@ -1,0 +1,208 @@
+//! Three NameNodes as processes: their leader is killed again and again, and nothing that was acknowledged is missing.
+
+use crate::cluster::{cairn, text};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const IDS: [&str; 3] = ["nn1", "nn2", "nn3"];
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Three {
+    dir: TempDir,
+    rpc: [String; 3],
+    processes: [Option<Child>; 3],
+}
+
+impl Three {
+    fn start() -> Three {
+        let ports = [(); 6].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let addrs = ports.each_ref().map(|port| port.local_addr().unwrap().to_string());
+        drop(ports);
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("key"), "what all members have").unwrap();
+        let mut keys = vec![
+            ("dfs.nameservices".to_string(), "ns".to_string()),
+            ("dfs.ha.namenodes.ns".to_string(), IDS.join(",")),
+            ("cairn.quorum.key-file".to_string(), word(&dir.path().join("key"))),
+            ("cairn.quorum.election-timeout".to_string(), "500ms".to_string()),
+        ];
+        for (at, id) in IDS.iter().enumerate() {
+            keys.push((format!("dfs.namenode.rpc-address.ns.{id}"), addrs[at].clone()));
+            keys.push((format!("dfs.namenode.http-address.ns.{id}"), "127.0.0.1:0".to_string()));
+            keys.push((format!("cairn.quorum.address.ns.{id}"), addrs[at + 3].clone()));
+        }
+        let conf = dir.path().join("conf");
+        std::fs::create_dir(&conf).unwrap();
+        let property = |(key, value): &(String, String)| {
+            format!("<property><name>{key}</name><value>{value}</value></property>")
+        };
+        let text: String = keys.iter().map(property).collect();
+        std::fs::write(
+            conf.join("hdfs-site.xml"),
+            format!("<configuration>{text}</configuration>"),
+        )
+        .unwrap();
+        let core = property(&("fs.defaultFS".to_string(), "hdfs://ns".to_string()));
+        std::fs::write(
+            conf.join("core-site.xml"),
+            format!("<configuration>{core}</configuration>"),
+        )
+        .unwrap();
+        let rpc = [0, 1, 2].map(|at| addrs[at].clone());
+        let mut three = Three { dir, rpc, processes: [None, None, None] };
+        let founded = three.member(0).arg("--found-quorum").output().unwrap();
+        assert!(founded.status.success(), "{}", text_of(&founded));
+        (0..3).for_each(|at| three.begin(at));
+        three
+    }
+
+    fn command(&self) -> Command {
+        let mut command = cairn();
+        command.arg("--conf").arg(self.dir.path().join("conf")).stdin(Stdio::null());
+        command
+    }
+
+    fn member(&self, at: usize) -> Command {
+        let mut command = self.command();
+        let folder = self.dir.path().join(IDS[at]);
+        command.args(["--log", "info", "-D", &format!("dfs.ha.namenode.id={}", IDS[at])]);
+        command.args(["-D", &format!("dfs.namenode.name.dir={}", word(&folder))]).arg("namenode");
+        command
+    }
+
+    fn begin(&mut self, at: usize) {
+        let path = self.dir.path().join(format!("{}.log", IDS[at]));
+        let log = std::fs::File::options().create(true).append(true).open(path).unwrap();
+        let mut process = self.member(at).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.contains("namenode"), "{}", self.logs());
+        self.processes[at] = Some(process);
+    }
+
+    /// As a machine does that loses its power.
+    fn kill(&mut self, at: usize) {
+        let mut process = self.processes[at].take().unwrap();
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+
+    fn logs(&self) -> String {
+        let log = |id: &&str| std::fs::read_to_string(self.dir.path().join(format!("{id}.log")));
+        IDS.iter().map(|id| log(id).unwrap_or_default()).collect()
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.command().args(words).output().unwrap()
+    }
+
+    /// Who answers by itself.
+    fn leader(&self) -> usize {
+        let begun = Instant::now();
+        loop {
+            for at in (0..3).filter(|at| self.processes[*at].is_some()) {
+                let uri = format!("hdfs://{}", self.rpc[at]);
+                let asked = self.run(&[
+                    "--fs",
+                    &uri,
+                    "-D",
+                    "ipc.client.connect.max.retries=0",
+                    "fs",
+                    "ls",
+                    "/",
+                ]);
+                if asked.status.success() {
+                    return at;
+                }
+            }
+            assert!(begun.elapsed() < PATIENCE, "nobody leads: {}", self.logs());
+        }
+    }
+
+    /// Makes a directory, by whoever leads then.
+    fn make(&self, path: &str) {
+        let begun = Instant::now();
+        loop {
+            let made = self.run(&["fs", "mkdir", path]);
+            // A command that was broken off may have done it.
+            if made.status.success() || text(&made.stderr).contains("exists") {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{path}: {} {}", text_of(&made), self.logs());
+        }
+    }
+
+    fn names(&self) -> BTreeSet<String> {
+        let listed = self.run(&["fs", "ls", "/"]);
+        assert!(listed.status.success(), "{}", text_of(&listed));
+        let names = text(&listed.stdout);
+        names.lines().filter_map(|line| Some(line.rsplit_once('/')?.1.to_string())).collect()
+    }
+
+    /// Until all vote: two of them go on without the third one then.
+    fn wait_for_voters(&self) {
+        let begun = Instant::now();
+        while self.logs().matches("Promote").count() < 2 {
+            assert!(begun.elapsed() < PATIENCE, "not all have joined: {}", self.logs());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Three {
+    fn drop(&mut self) {
+        for process in self.processes.iter_mut().flatten() {
+            // It may have ended.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+fn word(path: &Path) -> String {
+    path.to_str().unwrap().to_string()
+}
+
+fn text_of(output: &Output) -> String {
+    format!("{}{}", text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn what_was_acknowledged_outlives_leaders_that_are_killed() {
+    let mut three = Three::start();
+    let mut made = BTreeSet::new();
+    let mut make = |three: &Three, name: String| {
+        three.make(&format!("/{name}"));
+        made.insert(name);
+        made.clone()
+    };
+    make(&three, "begun".to_string());
+    three.wait_for_voters();
+    let mut killed = None;
+    for round in 0..3 {
+        for number in 0..5 {
+            make(&three, format!("d{round}-{number}"));
+        }
+        let leader = three.leader();
+        three.kill(leader);
+        let begun = Instant::now();
+        let all = make(&three, format!("after-{round}"));
+        println!(
+            "a leader was killed; after {} ms another one has made a directory",
+            begun.elapsed().as_millis()
+        );
+        assert_eq!(three.names(), all, "{}", three.logs());
+        if let Some(before) = killed.replace(leader) {
+            assert_ne!(before, leader, "it has come back as a follower");
+        }
+        three.begin(leader);
+        // What it has missed it gets from the one that leads.
+        std::thread::sleep(Duration::from_secs(2));
+    }
+    assert_ne!(three.leader(), killed.unwrap());
+}

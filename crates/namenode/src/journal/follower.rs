@@ -1,0 +1,153 @@
+//! The namespace of a member that follows: it writes what was agreed on to log and store, and decides nothing.
+//!
+//! What it has goes on from what a [`Namesystem`](super::Namesystem) had in the same folder, and the other way round.
+//! Every group says what all entries have changed up to it, so a member that has something else finds that at once.
+
+use super::agree;
+use super::error::{Fatal, OpenError};
+use super::frame::FrameBuilder;
+use super::log::Log;
+use super::options::NamesystemOptions;
+use super::recent::Recent;
+use super::replay::Replay;
+use super::{install, lock, rollback};
+use crate::store::{Identity, Store};
+use cairn_net::storage_dir;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Why a member cannot take what was agreed on.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    /// Its folder can't be used, or what was agreed on does not follow what it has.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Its log or its store can't be written.
+    #[error(transparent)]
+    Write(#[from] Fatal),
+    /// It is none that this build knows.
+    #[error("what was agreed on is not understood; was it a newer version of Cairn?")]
+    Malformed,
+    /// Something is missing in between.
+    #[error("what was agreed on goes on at entry {found}, and entry {expected} is missing")]
+    Gap {
+        /// The entry that is needed.
+        expected: u64,
+        /// The one that came.
+        found: u64,
+    },
+}
+
+/// See the module.
+pub struct Follower {
+    identity: Identity,
+    store: Arc<Store>,
+    recent: Arc<Recent>,
+    replay: Replay,
+    log: Log,
+    segment_len: u64,
+    checkpoint_entries: u64,
+    checkpoint_interval: Duration,
+    /// The last entry that the store's file has.
+    stored: u64,
+    stored_at: Instant,
+    /// Held until log and store are closed.
+    _lock: File,
+}
+
+impl Follower {
+    /// Opens the namespace in `dir`; none if there is none. Blocks.
+    pub fn open(dir: &Path, options: &NamesystemOptions) -> Result<Option<Follower>, OpenError> {
+        let io = |source| OpenError::Io { path: dir.to_owned(), source };
+        std::fs::create_dir_all(dir).map_err(io)?;
+        let lock = lock::lock(dir)?;
+        install::finish(dir)?;
+        let version = dir.join("VERSION");
+        storage_dir::protect(dir, options.dir_mode, version.exists());
+        let Some(identity) = Identity::read(&version)? else { return Ok(None) };
+        rollback::find(dir)?;
+        let store = Arc::new(Store::open(&dir.join("namespace.redb"), options.cache_len)?);
+        let (history_len, applied) = (options.event_history_len, store.applied());
+        let recent = Recent::open(dir, identity.namespace_id, history_len, applied);
+        let recent = Arc::new(recent);
+        let mut replay = Replay::of(Arc::clone(&store), Arc::clone(&recent))?;
+        let log = Log::open(dir, identity.namespace_id, applied, &mut |sequence, bytes| {
+            replay.take(sequence, bytes)
+        })?;
+        replay.show();
+        Ok(Some(Follower {
+            identity,
+            stored: applied,
+            store,
+            recent,
+            replay,
+            log: log.keeping(options.kept_log_len),
+            segment_len: options.segment_len,
+            checkpoint_entries: options.checkpoint_entries,
+            checkpoint_interval: options.checkpoint_interval,
+            stored_at: Instant::now(),
+            _lock: lock,
+        }))
+    }
+
+    /// Whose namespace it is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The last entry that it has.
+    pub fn last(&self) -> u64 {
+        self.store.applied()
+    }
+
+    /// Takes a group that was agreed on; one that it has already comes to nothing. After an error it must not be used
+    /// again. Blocks.
+    pub fn take(&mut self, group: &[u8]) -> Result<(), FollowError> {
+        let frame = agree::parse(group).ok_or(FollowError::Malformed)?;
+        let expected = self.last() + 1;
+        if frame.last() < expected {
+            return Ok(());
+        }
+        if frame.first != expected {
+            return Err(FollowError::Gap { expected, found: frame.first });
+        }
+        let mut logged = FrameBuilder::new(expected);
+        for (sequence, entry) in (expected..).zip(frame.entries()) {
+            self.replay.take(sequence, entry)?;
+            logged.push(entry);
+        }
+        self.log.append(logged, false).map_err(Fatal::Append)?;
+        self.replay.show();
+        Ok(())
+    }
+
+    /// Has the store's file come up to date if it is time for that; returns the last entry that it has. Blocks.
+    pub fn store_if_due(&mut self) -> Result<u64, FollowError> {
+        let last = self.last();
+        let is_due = last - self.stored >= self.checkpoint_entries
+            || last > self.stored && self.stored_at.elapsed() >= self.checkpoint_interval;
+        if is_due {
+            self.log.sync().map_err(Fatal::Append)?;
+            if self.log.segment_len() > self.segment_len {
+                self.log.roll().map_err(Fatal::from)?;
+            }
+            self.recent.save(last);
+            self.replay.store().map_err(Fatal::from)?;
+            self.log.truncate_front(last).map_err(Fatal::from)?;
+            (self.stored, self.stored_at) = (last, Instant::now());
+        }
+        Ok(self.stored)
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        // The next one may have the folder only when nothing is written there any more.
+        self.store.close();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! A snapshot of another member takes the place of the namespace in a folder.
+//!
+//! It is built beside that. One rename decides that it counts; what is moved then is moved on at every start until it is
+//! all in its place, so a power cut at any moment leaves the old namespace or the new one. Unlike a restore it gives out no
+//! new numbers: the history is the same, and goes on.
+
+use super::backup::file::BackupFile;
+use super::backup::restore::{RestoreError, write_records};
+use super::error::OpenError;
+use super::lock;
+use super::log::{Log, remove_all_segments};
+use crate::disk::sync_dir;
+use crate::store::{Identity, Store};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// It is being built.
+const UNFINISHED: &str = "snapshot.tmp";
+/// It counts.
+const READY: &str = "snapshot";
+const VERSION: &str = "VERSION";
+/// What the names of the store's files begin with, and the one that is moved last.
+const STORE: &str = "namespace.";
+const DATABASE: &str = "namespace.redb";
+const LOG: &str = "log-";
+
+fn error(path: &Path) -> impl FnOnce(io::Error) -> OpenError + '_ {
+    |source| OpenError::Io { path: path.to_owned(), source }
+}
+
+/// Makes the namespace in `dir`, which nobody has open, that of the backup in `file`. A namespace of another file system
+/// is never replaced. Returns the last entry that it has. Blocks.
+pub fn install(dir: &Path, file: &Path, cache_len: usize) -> Result<u64, RestoreError> {
+    fs::create_dir_all(dir).map_err(error(dir))?;
+    let _lock = lock::lock(dir)?;
+    finish(dir)?;
+    let backup = BackupFile::open(file)?;
+    let (identity, last) = (backup.header.identity.clone(), backup.header.last);
+    if Identity::read(&dir.join(VERSION))
+        .map_err(OpenError::from)?
+        .is_some_and(|old| old != identity)
+    {
+        return Err(RestoreError::Mixed { path: dir.to_owned(), found: identity.block_pool_id });
+    }
+    let unfinished = dir.join(UNFINISHED);
+    remove_folder(&unfinished).map_err(error(&unfinished))?;
+    fs::create_dir(&unfinished).map_err(error(&unfinished))?;
+    let store = Store::open(&unfinished.join(DATABASE), cache_len)?;
+    write_records(&store, backup)?;
+    store.close();
+    Log::create(&unfinished, identity.namespace_id, last + 1)?;
+    identity.write(&unfinished.join(VERSION)).map_err(OpenError::from)?;
+    let ready = || {
+        for entry in fs::read_dir(&unfinished)? {
+            fs::File::open(entry?.path())?.sync_all()?;
+        }
+        sync_dir(&unfinished)?;
+        fs::rename(&unfinished, dir.join(READY))?;
+        sync_dir(dir)
+    };
+    ready().map_err(error(&unfinished))?;
+    finish(dir)?;
+    Ok(last)
+}
+
+/// Goes on with what an earlier start was at. Nobody else has the folder.
+pub(super) fn finish(dir: &Path) -> Result<(), OpenError> {
+    let ready = dir.join(READY);
+    if !ready.is_dir() {
+        return Ok(());
+    }
+    let moves = |prefix: &'static str| {
+        let (ready, dir) = (ready.clone(), dir.to_owned());
+        move || -> io::Result<()> {
+            for name in names(&ready, prefix)? {
+                fs::rename(ready.join(&name), dir.join(&name))?;
+            }
+            sync_dir(&dir)
+        }
+    };
+    // As long as the store is here, nothing of the new namespace is needed there.
+    if ready.join(DATABASE).exists() {
+        remove_all_segments(dir)?;
+        let replace = || {
+            for name in names(dir, STORE)? {
+                fs::remove_file(dir.join(name))?;
+            }
+            for name in names(&ready, STORE)?.into_iter().filter(|name| name != Path::new(DATABASE))
+            {
+                fs::rename(ready.join(&name), dir.join(&name))?;
+            }
+            fs::rename(ready.join(DATABASE), dir.join(DATABASE))?;
+            sync_dir(dir)
+        };
+        replace().map_err(error(&ready))?;
+    }
+    moves(LOG)().map_err(error(&ready))?;
+    moves(VERSION)().map_err(error(&ready))?;
+    remove_folder(&ready).map_err(error(&ready))?;
+    sync_dir(dir).map_err(error(dir))
+}
+
+/// Names in a folder that begin so.
+fn names(folder: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        if name.to_str().is_some_and(|name| name.starts_with(prefix)) {
+            found.push(PathBuf::from(name));
+        }
+    }
+    Ok(found)
+}
+
+fn remove_folder(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! The lead of a quorum in one term: what makes a NameNode's entries agreed on, and its answers true.
+
+use crate::journal::agree::{Agree, NotAgreed};
+use crate::quorum::Member;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::watch;
+
+/// See the module. Once it is lost it never comes back: who leads again has another one.
+pub(crate) struct Lead {
+    member: Arc<Member>,
+    term: u64,
+    logged: AtomicU64,
+    stored: AtomicU64,
+    is_lost: watch::Sender<bool>,
+}
+
+impl Lead {
+    /// Of a member that leads in that term, and has the entries up to `last`.
+    pub fn new(member: Arc<Member>, term: u64, last: u64) -> Lead {
+        let is_lost = watch::Sender::new(false);
+        Lead { member, term, logged: last.into(), stored: AtomicU64::default(), is_lost }
+    }
+
+    /// Whether nobody else can lead at this moment: what is answered now is so.
+    pub fn may_answer(&self) -> bool {
+        !*self.is_lost.borrow() && self.member.may_answer(self.term)
+    }
+
+    /// Whether it is over.
+    pub fn is_lost(&self) -> bool {
+        *self.is_lost.borrow()
+    }
+
+    /// Completes when it is over.
+    pub async fn lost(&self) {
+        let mut is_lost = self.is_lost.subscribe();
+        // The sender lives as long as `self`.
+        let _ = is_lost.wait_for(|is_lost| *is_lost).await;
+    }
+
+    /// Ends it where the member does not lead in its term any more.
+    pub fn look(&self) {
+        let status = self.member.status();
+        if !status.leads || status.term != self.term {
+            self.lose();
+        }
+    }
+
+    /// Ends it.
+    pub fn lose(&self) {
+        self.is_lost.send_if_modified(|is_lost| !std::mem::replace(is_lost, true));
+    }
+
+    /// The last entry that the log of this machine has.
+    pub fn last_logged(&self) -> u64 {
+        self.logged.load(Ordering::SeqCst)
+    }
+
+    /// The last entry that the store's file has.
+    pub fn last_stored(&self) -> u64 {
+        self.stored.load(Ordering::SeqCst)
+    }
+}
+
+impl Agree for Lead {
+    fn agree(&self, group: Vec<u8>) -> Result<(), NotAgreed> {
+        if self.is_lost() {
+            return Err(NotAgreed("this member has lost the lead".to_string()));
+        }
+        self.member.propose(self.term, group).map(|_| ()).map_err(|error| {
+            self.lose();
+            NotAgreed(error.to_string())
+        })
+    }
+
+    fn logged(&self, last: u64) {
+        self.logged.fetch_max(last, Ordering::SeqCst);
+    }
+
+    fn stored(&self, last: u64) {
+        self.stored.fetch_max(last, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,525 @@
+//! A member of a quorum of NameNodes: it follows, leads, and follows again.
+//!
+//! As long as another one leads it writes what is agreed on to its log and its store ([`Follower`]) and answers DataNodes
+//! only. When it leads it is a NameNode, which is opened on what it has, and whose entries are agreed on before anybody is
+//! told of them ([`crate::lead`]). When it has lost the lead that NameNode is closed, and all that it had evaluated and was
+//! not agreed on goes with it. Its port is open all the time ([`front`]).
+//!
+//! A member that has nothing, or lacks too much, gets a snapshot of the leader.
+//!
+//! Tested in `tests/it/replica.rs`, and with processes that are killed in `crates/cairn/tests/it/quorum.rs`.
+
+mod agreed;
+mod front;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cairn_net::descriptors;
+use cairn_net::groups::Groups;
+use cairn_net::held::held;
+use cairn_net::rpc_server::RpcMetrics;
+use cairn_quorum::{ELECTION_TURNS, MemberId, Membership};
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+
+use crate::config::NameNodeConfig;
+use crate::config::quorum::QuorumConfig;
+use crate::journal::NamesystemOptions;
+use crate::journal::backup::BackupError;
+use crate::journal::backup::restore::RestoreError;
+use crate::journal::follower::{FollowError, Follower};
+use crate::journal::{OpenError, install};
+use crate::lead::Lead;
+use crate::node::NameNode;
+use crate::protocol::Protocols;
+use crate::quorum::{self, Key, Member, Options, Snapshot, Status};
+use crate::run::{self, Outside, StartError};
+use crate::standing::{Leader, Standing};
+use agreed::{Agreed, data};
+use front::{Front, Leading};
+
+/// How often a leader looks whether it still is one.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How long a NameNode that has lost the lead may take to end what it is at.
+const END_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long it is waited after a snapshot was sent until the same member is sent another one.
+const SNAPSHOT_REST: Duration = Duration::from_secs(1);
+
+/// Why a member does not start, or goes on no more.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplicaError {
+    /// No quorum is configured.
+    #[error("no quorum is configured")]
+    NoQuorum,
+    /// It can't be had together with a quorum yet.
+    #[error("a quorum of NameNodes can't do that yet: {0}")]
+    Unsupported(&'static str),
+    /// The key of the quorum can't be read.
+    #[error("{}: {source}", path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The member's own file or port can't be used.
+    #[error("the quorum can't be entered: {0}")]
+    Member(#[from] quorum::StartError),
+    /// An address can't be listened on.
+    #[error("cannot listen on {addr} for the quorum: {source}")]
+    Bind {
+        /// The address.
+        addr: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The NameNode does not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The namespace can't be opened.
+    #[error("cannot open the namespace: {0}")]
+    Open(#[from] OpenError),
+    /// What was agreed on can't be taken.
+    #[error("what the quorum has agreed on can't be taken: {0}")]
+    Follow(#[from] FollowError),
+    /// There is a log of the quorum, and nothing that it goes on from.
+    #[error(
+        "{}: there is no namespace that the log of the quorum goes on from; remove {}, so that this NameNode joins as a new \
+         member", name.display(), quorum.display()
+    )]
+    NoNamespace {
+        /// Where the namespace would be.
+        name: PathBuf,
+        /// Where the log of the quorum is.
+        quorum: PathBuf,
+    },
+    /// The NameNode that led has stopped, and not because another one leads.
+    #[error("{0}")]
+    Stopped(String),
+    /// The runtime is stopping.
+    #[error("it was interrupted")]
+    Interrupted,
+}
+
+impl From<JoinError> for ReplicaError {
+    fn from(_: JoinError) -> ReplicaError {
+        ReplicaError::Interrupted
+    }
+}
+
+/// A member that runs. Dropping it stops it at once; see [`RunningReplica::shutdown`].
+pub struct RunningReplica {
+    /// Where RPC is served.
+    pub rpc_addr: SocketAddr,
+    standing: watch::Receiver<Standing>,
+    member: Arc<Member>,
+    stop: watch::Sender<bool>,
+    roles: JoinHandle<Result<(), ReplicaError>>,
+    serving: JoinHandle<()>,
+}
+
+impl RunningReplica {
+    /// What it is; changes.
+    pub fn standing(&self) -> watch::Receiver<Standing> {
+        self.standing.clone()
+    }
+
+    /// Who is in the quorum, as far as it knows.
+    pub fn members(&self) -> Membership {
+        self.member.status().members
+    }
+
+    /// Which of them it is.
+    pub fn id(&self) -> MemberId {
+        self.member.id()
+    }
+
+    /// Completes when it has stopped by itself, and says why.
+    pub async fn stopped(&mut self) -> String {
+        match (&mut self.roles).await {
+            Ok(Ok(())) => "it was told to stop".to_string(),
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => panic.to_string(),
+        }
+    }
+
+    /// Takes no more calls, ends the running ones, and closes log and store.
+    pub async fn shutdown(self) {
+        self.stop.send_replace(true);
+        if self.serving.await.is_err() {
+            tracing::error!("the port was not closed in order");
+        }
+        // It may have ended before.
+        if !self.roles.is_finished() && !matches!(self.roles.await, Ok(Ok(()))) {
+            tracing::error!("this member of the quorum was not closed in order");
+        }
+    }
+}
+
+/// Begins a quorum with the namespace in `config.name_dir`, which is made if there is none. Once, on one member; the others
+/// join. False if that one belongs to a quorum already.
+pub async fn found(config: NameNodeConfig) -> Result<bool, ReplicaError> {
+    let quorum = config.quorum.clone().ok_or(ReplicaError::NoQuorum)?;
+    if !NameNode::is_formatted(&config) {
+        NameNode::format(config).await?;
+    }
+    let found = move || quorum::found(&quorum.dir, &quorum.id);
+    Ok(tokio::task::spawn_blocking(found).await??)
+}
+
+/// Starts a member. Must run inside a tokio runtime with time and I/O.
+pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaError> {
+    let quorum = config.quorum.clone().ok_or(ReplicaError::NoQuorum)?;
+    if config.security.is_some() || config.block_tokens.is_some() {
+        return Err(ReplicaError::Unsupported("Kerberos and block tokens"));
+    }
+    if config.roll_back {
+        return Err(ReplicaError::Unsupported(
+            "going back to where a rolling upgrade was prepared",
+        ));
+    }
+    descriptors::raise_limit();
+    let superuser = run::superuser(&config).await?;
+    let options = run::namesystem_options(&config, &superuser, None);
+    let access = run::access(&config).await?;
+    let (member, entries) = enter(&quorum).await?;
+    let member = Arc::new(member);
+    let rpc = run::bind_rpc(config.rpc_addr, &config, 4).await?;
+    let rpc_addr = rpc.local_addr();
+    let metrics = run::rpc_metrics(&config);
+    let rpc = rpc.counting_in(Arc::clone(&metrics));
+    let (tells, standing) = watch::channel(Standing::Nobody { term: 0 });
+    let front = Front::new(standing.clone(), access, Groups::new(&config.groups));
+    let front = Arc::new(front);
+    let (stop, stopped) = watch::channel(false);
+    let roles = Roles {
+        config,
+        quorum,
+        options,
+        member: Arc::clone(&member),
+        agreed: Agreed::new(entries),
+        front: Arc::clone(&front),
+        standing: tells,
+        rpc: (rpc_addr, metrics),
+        stop: stopped.clone(),
+        sending: Arc::default(),
+    };
+    let serving = tokio::spawn(rpc.serve(front, run::until_stopped(stopped)));
+    let roles = tokio::spawn(roles.run());
+    Ok(RunningReplica { rpc_addr, standing, member, stop, roles, serving })
+}
+
+/// Starts the member's part in the quorum.
+async fn enter(
+    quorum: &QuorumConfig,
+) -> Result<(Member, std::sync::mpsc::Receiver<cairn_quorum::Entry>), ReplicaError> {
+    let QuorumConfig { id, members, key_file, dir, election_timeout } = quorum.clone();
+    let start = move || {
+        let key = read_key(&key_file)?;
+        let mut others = members;
+        let addr = others.remove(&id).map(|own| own.quorum).unwrap_or_default();
+        let listener = listen(&addr).map_err(|source| ReplicaError::Bind { addr, source })?;
+        let others = others.into_iter().map(|(name, member)| (name, member.quorum)).collect();
+        let turn = election_timeout / ELECTION_TURNS as u32;
+        Ok(Member::start(Options { dir, name: id, listener, others, key, turn })?)
+    };
+    tokio::task::spawn_blocking(start).await?
+}
+
+fn listen(addr: &str) -> io::Result<TcpListener> {
+    let mut found = addr.to_socket_addrs()?;
+    TcpListener::bind(found.next().ok_or(io::Error::from(io::ErrorKind::NotFound))?)
+}
+
+fn read_key(path: &Path) -> Result<Key, ReplicaError> {
+    let failed = |source| ReplicaError::Key { path: path.to_owned(), source };
+    let text = std::fs::read(path).map_err(failed)?;
+    Key::new(text.trim_ascii()).ok_or_else(|| {
+        let short = "the key is too short: write 32 random bytes in hexadecimal digits there";
+        failed(io::Error::new(io::ErrorKind::InvalidData, short))
+    })
+}
+
+/// What is to be done when it follows no more.
+enum Next {
+    /// It leads in that term, and has the entries up to `last`.
+    Lead {
+        term: u64,
+        last: u64,
+    },
+    End,
+}
+
+/// What goes through the roles of a member, one after the other.
+struct Roles {
+    config: NameNodeConfig,
+    quorum: QuorumConfig,
+    options: NamesystemOptions,
+    member: Arc<Member>,
+    agreed: Agreed,
+    front: Arc<Front>,
+    standing: watch::Sender<Standing>,
+    rpc: (SocketAddr, Arc<RpcMetrics>),
+    stop: watch::Receiver<bool>,
+    /// Who is sent a snapshot.
+    sending: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Roles {
+    async fn run(self) -> Result<(), ReplicaError> {
+        let member = Arc::clone(&self.member);
+        let done = self.go_through().await;
+        // Others may still have hold of it.
+        tokio::task::spawn_blocking(move || member.close()).await?;
+        done
+    }
+
+    async fn go_through(mut self) -> Result<(), ReplicaError> {
+        loop {
+            let follows = move || {
+                let next = self.follow();
+                (self, next)
+            };
+            let (again, next) = tokio::task::spawn_blocking(follows).await?;
+            self = again;
+            match next? {
+                Next::End => return Ok(()),
+                Next::Lead { term, last } => self = self.lead(term, last).await?,
+            }
+            if self.is_to_end() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes what is agreed on, until it leads or is to end. Blocks.
+    fn follow(&mut self) -> Result<Next, ReplicaError> {
+        let mut follower = self.open()?;
+        loop {
+            if self.is_to_end() {
+                return Ok(Next::End);
+            }
+            if let Some(snapshot) = self.member.snapshot() {
+                drop(follower);
+                self.install(snapshot);
+                follower = self.open()?;
+            }
+            let entry = self.agreed.next().map_err(|_| self.ended())?;
+            if let Some(entry) = entry {
+                let last = self.take(follower.as_mut(), data(&entry))?;
+                self.agreed.is_logged(&entry, last);
+            }
+            if let Some(follower) = &mut follower
+                && let Some(index) = self.agreed.needless(follower.store_if_due()?)
+            {
+                self.member.forget(index);
+            }
+            let status = self.member.status();
+            self.tell(&status);
+            let has_all = self.agreed.taken_up_to().is_some_and(|index| index >= status.last);
+            if let Some(follower) = follower.as_ref().filter(|_| status.leads && has_all) {
+                return Ok(Next::Lead { term: status.term, last: follower.last() });
+            }
+        }
+    }
+
+    /// Whether it was told to end, or whoever could has gone.
+    fn is_to_end(&self) -> bool {
+        *self.stop.borrow() || self.stop.has_changed().is_err()
+    }
+
+    fn open(&self) -> Result<Option<Follower>, ReplicaError> {
+        let follower = Follower::open(&self.config.name_dir, &self.options)?;
+        self.front.know(follower.as_ref().map(|follower| follower.identity().clone()));
+        Ok(follower)
+    }
+
+    /// Takes what was agreed on. Returns the last entry that it has.
+    fn take(&self, follower: Option<&mut Follower>, group: &[u8]) -> Result<u64, ReplicaError> {
+        match follower {
+            Some(follower) => {
+                // A leader begins with nothing.
+                if !group.is_empty() {
+                    follower.take(group)?;
+                }
+                Ok(follower.last())
+            }
+            None if group.is_empty() => Ok(0),
+            None => {
+                let (name, quorum) = (self.config.name_dir.clone(), self.quorum.dir.clone());
+                Err(ReplicaError::NoNamespace { name, quorum })
+            }
+        }
+    }
+
+    /// Puts a snapshot in the place of what is there, if that is needed. One that can't be used is let go: another will
+    /// come.
+    fn install(&self, snapshot: Snapshot) {
+        let Snapshot { base, path } = snapshot;
+        if self.member.needs(&base) {
+            let dir = &self.config.name_dir;
+            match install::install(dir, &path, self.options.cache_len) {
+                Ok(last) => {
+                    tracing::info!(
+                        last,
+                        "a snapshot of the leader has taken the place of the namespace"
+                    );
+                    self.member.go_on_from(base);
+                }
+                Err(error @ RestoreError::Mixed { .. }) => {
+                    tracing::error!(%error, "this NameNode has the namespace of another file system, and does not join");
+                }
+                Err(error) => tracing::error!(%error, "a snapshot of the leader is of no use"),
+            }
+        }
+        self.member.remove_snapshot();
+    }
+
+    /// Why the quorum has ended.
+    fn ended(&self) -> ReplicaError {
+        let why = self.member.status().failed;
+        ReplicaError::Stopped(why.unwrap_or_else(|| "the quorum has ended".to_string()))
+    }
+
+    /// Has others know what it is while it does not lead.
+    fn tell(&self, status: &Status) {
+        let term = status.term;
+        let leader = status.leader.as_ref().filter(|name| **name != self.quorum.id);
+        let known = leader.and_then(|name| Some((name, self.quorum.members.get(name)?)));
+        let standing = match known {
+            Some((name, member)) => {
+                let leader = Leader { name: name.clone(), rpc: member.rpc.clone() };
+                Standing::Follows { term, leader }
+            }
+            None => Standing::Nobody { term },
+        };
+        self.standing.send_if_modified(|told| {
+            let is_new = *told != standing;
+            *told = standing;
+            is_new
+        });
+    }
+
+    /// Leads until that is over.
+    async fn lead(mut self, term: u64, last: u64) -> Result<Roles, ReplicaError> {
+        let lead = Arc::new(Lead::new(Arc::clone(&self.member), term, last));
+        let ends = Arc::new(AtomicBool::new(false));
+        let (watched, told, member) =
+            (Arc::clone(&lead), Arc::clone(&ends), Arc::clone(&self.member));
+        let mut agreed = self.agreed;
+        let watch = move || {
+            agreed.watch(&watched, &told, |index| member.forget(index));
+            agreed
+        };
+        let watch = tokio::task::spawn_blocking(watch);
+        let serves = Serves {
+            config: &self.config,
+            member: &self.member,
+            front: &self.front,
+            standing: &self.standing,
+            rpc: &self.rpc,
+            stop: &self.stop,
+            sending: &self.sending,
+        };
+        let served = serves.serve(&lead, term).await;
+        ends.store(true, Ordering::SeqCst);
+        self.agreed = watch.await?;
+        served.map(|()| self)
+    }
+}
+
+/// What a member that leads needs of its roles.
+struct Serves<'a> {
+    config: &'a NameNodeConfig,
+    member: &'a Arc<Member>,
+    front: &'a Front,
+    standing: &'a watch::Sender<Standing>,
+    rpc: &'a (SocketAddr, Arc<RpcMetrics>),
+    stop: &'a watch::Receiver<bool>,
+    sending: &'a Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Serves<'_> {
+    /// Is a NameNode until the lead is lost or it is to end.
+    async fn serve(&self, lead: &Arc<Lead>, term: u64) -> Result<(), ReplicaError> {
+        let outside = Outside {
+            rpc_addr: self.rpc.0,
+            rpc_metrics: Arc::clone(&self.rpc.1),
+            standing: self.standing.subscribe(),
+            lead: Arc::clone(lead),
+        };
+        self.standing.send_replace(Standing::Leads { term });
+        let running = match NameNode::start_within(self.config.clone(), outside).await {
+            Ok(running) => running,
+            Err(error) if lead.is_lost() => {
+                tracing::warn!(%error, term, "the lead was lost before this NameNode served");
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        tracing::info!(term, "this NameNode leads");
+        let service = Arc::new(Protocols(Arc::clone(running.node())));
+        self.front.lead(Some(Leading { service, lead: Arc::clone(lead) }));
+        let failure = loop {
+            tokio::select! {
+                biased;
+                () = lead.lost() => break None,
+                () = run::until_stopped(self.stop.clone()) => break None,
+                why = running.stopped() => break Some(why).filter(|_| !lead.is_lost()),
+                () = tokio::time::sleep(LOOK_EVERY) => {
+                    lead.look();
+                    self.send_snapshots(running.node());
+                }
+            }
+        };
+        self.front.lead(None);
+        // Calls under way are the next leader's.
+        lead.lose();
+        tracing::info!(term, "this NameNode does not lead any more");
+        let ns = Arc::clone(&running.node().ns);
+        if tokio::time::timeout(END_PATIENCE, running.shutdown()).await.is_err() {
+            tracing::warn!("what the NameNode was at when it lost the lead is broken off");
+        }
+        tokio::task::spawn_blocking(move || ns.close()).await?;
+        match failure {
+            Some(why) => Err(ReplicaError::Stopped(why)),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends snapshots to those who want one.
+    fn send_snapshots(&self, node: &Arc<NameNode>) {
+        for name in self.member.status().wants {
+            if !held(self.sending).insert(name.clone()) {
+                continue;
+            }
+            let (member, node, sending) =
+                (Arc::clone(self.member), Arc::clone(node), Arc::clone(self.sending));
+            tokio::task::spawn_blocking(move || {
+                let make = |out: &mut dyn FnMut(Vec<u8>) -> bool| {
+                    node.ns
+                        .back_up(None, out)
+                        .map(|_| ())
+                        .map_err(|error: BackupError| error.to_string())
+                };
+                match member.send_snapshot(&name, make) {
+                    Ok(()) => tracing::info!(name, "a member of the quorum has got a snapshot"),
+                    Err(error) => {
+                        tracing::warn!(name, %error, "a member of the quorum got no snapshot");
+                    }
+                }
+                // It says whether it wants another one when it has put this one in force.
+                std::thread::sleep(SNAPSHOT_REST);
+                held(&sending).remove(&name);
+            });
+        }
+    }
+}

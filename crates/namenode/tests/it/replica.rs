@@ -1,0 +1,227 @@
+//! Members of a quorum in this process: one founds, the others join, one leads; when it ends another one goes on with all
+//! that was acknowledged, and nobody else answers.
+
+use crate::cluster::{CLIENT, Client, FakeDataNode, config};
+use cairn_namenode::NameNodeConfig;
+use cairn_namenode::config::quorum::{MemberConfig, QuorumConfig};
+use cairn_namenode::replica::{self, RunningReplica};
+use cairn_namenode::standing::Standing;
+use cairn_wire::exception::class;
+use cairn_wire::proto::hdfs as pb;
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const NAMES: [&str; 3] = ["nn1", "nn2", "nn3"];
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Three {
+    dir: TempDir,
+    members: BTreeMap<String, MemberConfig>,
+    running: [Option<RunningReplica>; 3],
+}
+
+impl Three {
+    /// Three of which the first has founded.
+    async fn new() -> Three {
+        let ports = [(); 6].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let addr = |at: usize| ports[at].local_addr().unwrap().to_string();
+        let members = NAMES.iter().enumerate().map(|(at, name)| {
+            (name.to_string(), MemberConfig { rpc: addr(at), quorum: addr(at + 3) })
+        });
+        let members = members.collect();
+        drop(ports);
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("key"), "what all members have\n").unwrap();
+        let three = Three { dir, members, running: [None, None, None] };
+        assert!(replica::found(three.config(0)).await.unwrap());
+        assert!(!replica::found(three.config(0)).await.unwrap(), "it has one");
+        three
+    }
+
+    fn config(&self, at: usize) -> NameNodeConfig {
+        let name_dir = self.dir.path().join(NAMES[at]);
+        let id = NAMES[at].to_string();
+        NameNodeConfig {
+            rpc_addr: self.members[&id].rpc.parse().unwrap(),
+            quorum: Some(QuorumConfig {
+                members: self.members.clone(),
+                key_file: self.dir.path().join("key"),
+                dir: name_dir.join("quorum"),
+                election_timeout: Duration::from_millis(300),
+                id,
+            }),
+            ..config(&name_dir)
+        }
+    }
+
+    async fn start(&mut self, at: usize) {
+        self.running[at] = Some(replica::start(self.config(at)).await.unwrap());
+    }
+
+    async fn stop(&mut self, at: usize) {
+        self.running[at].take().unwrap().shutdown().await;
+    }
+
+    fn standing(&self, at: usize) -> Option<Standing> {
+        Some(self.running[at].as_ref()?.standing().borrow().clone())
+    }
+
+    /// Which one leads, and answers.
+    async fn leader(&self) -> usize {
+        let begun = Instant::now();
+        loop {
+            let leads = |at: &usize| matches!(self.standing(*at), Some(Standing::Leads { .. }));
+            if let Some(at) = (0..3).find(leads)
+                && self.has(at, "/").await == Ok(true)
+            {
+                return at;
+            }
+            let all: Vec<_> = (0..3).map(|at| self.standing(at)).collect();
+            assert!(begun.elapsed() < PATIENCE, "nobody leads: {all:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    fn client(&self, at: usize) -> Client {
+        Client::at(&self.members[NAMES[at]].rpc, CLIENT, "hdfs")
+    }
+
+    /// Whether a path is there, or the class of the exception.
+    async fn has(&self, at: usize, path: &str) -> Result<bool, String> {
+        let request = pb::GetFileInfoRequestProto { src: path.to_string() };
+        let answer: Result<pb::GetFileInfoResponseProto, _> =
+            self.client(at).call("getFileInfo", &request).await;
+        match answer {
+            Ok(answer) => Ok(answer.fs.is_some()),
+            Err(cairn_net::rpc_client::RpcError::Remote(exception)) => Err(exception.class),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Until three members vote, and none of before: two go on without the third one then.
+    async fn wait_for_voters(&self) {
+        let begun = Instant::now();
+        loop {
+            let ids: Vec<_> = self.running.iter().flatten().map(RunningReplica::id).collect();
+            let knows_all = |replica: &RunningReplica| {
+                let members = replica.members();
+                members.0.len() == 3 && ids.iter().all(|id| members.is_voter(*id))
+            };
+            if ids.len() == 3 && self.running.iter().flatten().all(knows_all) {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "not all vote");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn wait_for_standing(&self, at: usize, is_so: impl Fn(&Standing) -> bool) {
+        let begun = Instant::now();
+        while !self.standing(at).is_some_and(|standing| is_so(&standing)) {
+            assert!(begun.elapsed() < PATIENCE, "{:?}", self.standing(at));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Makes a directory at whoever leads; a call that gets no answer is made again.
+    async fn make(&self, path: &str) {
+        let leader = self.leader().await;
+        self.client(leader).mkdirs(path).await;
+    }
+}
+
+fn follows(standing: &Standing) -> bool {
+    matches!(standing, Standing::Follows { .. })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_join_and_go_on_without_their_leader() {
+    let mut three = Three::new().await;
+    three.start(0).await;
+    three.make("/alone").await;
+    three.start(1).await;
+    three.start(2).await;
+    three.wait_for_standing(1, follows).await;
+    three.wait_for_standing(2, follows).await;
+    let refused = three.has(1, "/alone").await;
+    assert_eq!(refused, Err(class::STANDBY.to_string()));
+    for number in 0..20 {
+        three.make(&format!("/d{number}")).await;
+    }
+    three.wait_for_voters().await;
+    let first = three.leader().await;
+    three.stop(first).await;
+    let second = three.leader().await;
+    assert_ne!(first, second);
+    for path in ["/alone", "/d0", "/d19"] {
+        assert_eq!(three.has(second, path).await, Ok(true), "{path}");
+    }
+    three.make("/second").await;
+    three.start(first).await;
+    three.wait_for_standing(first, follows).await;
+    // Somebody new, who finds an empty folder.
+    let emptied = (0..3).find(|at| *at != first && *at != second).unwrap();
+    three.stop(emptied).await;
+    std::fs::remove_dir_all(three.dir.path().join(NAMES[emptied])).unwrap();
+    three.start(emptied).await;
+    three.wait_for_standing(emptied, follows).await;
+    three.make("/third").await;
+    three.wait_for_voters().await;
+    three.stop(second).await;
+    let third = three.leader().await;
+    for path in ["/alone", "/d7", "/second", "/third"] {
+        assert_eq!(three.has(third, path).await, Ok(true), "{path}");
+    }
+    three.stop(third).await;
+    let last = (0..3).find(|at| *at != second && *at != third).unwrap();
+    let begun = Instant::now();
+    three.wait_for_standing(last, |standing| !standing.leads()).await;
+    let refused = three.has(last, "/alone").await;
+    assert_eq!(refused, Err(class::STANDBY.to_string()), "one of three decides nothing");
+    assert!(begun.elapsed() < PATIENCE);
+    for at in 0..3 {
+        if three.running[at].is_some() {
+            three.stop(at).await;
+        }
+    }
+}
+
+/// It asks them to register and report when it leads, with a claim that they follow.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_follows_takes_datanodes_in_and_gives_no_orders() {
+    let mut three = Three::new().await;
+    for at in 0..3 {
+        three.start(at).await;
+    }
+    three.leader().await;
+    three.wait_for_voters().await;
+    let leader = three.leader().await;
+    let mut datanodes = Vec::new();
+    for name in NAMES {
+        datanodes.push(FakeDataNode::start_at(&three.members[name].rpc, 1, &[]).await);
+    }
+    let (active, standby) = (
+        pb::NNHAStatusHeartbeatProtoState::Active as i32,
+        pb::NNHAStatusHeartbeatProtoState::Standby as i32,
+    );
+    let mut claimed = 0;
+    for (at, datanode) in datanodes.iter().enumerate() {
+        let answer = datanode.heartbeat_with_slow(Vec::new(), Vec::new()).await;
+        let expected = if at == leader { active } else { standby };
+        assert_eq!((answer.ha_status.state, answer.cmds), (expected, vec![]), "{at}");
+        if at == leader {
+            claimed = answer.ha_status.txid;
+        }
+    }
+    three.stop(leader).await;
+    let next = three.leader().await;
+    let answer = datanodes[next].heartbeat_with_slow(Vec::new(), Vec::new()).await;
+    assert_eq!(answer.ha_status.state, active);
+    assert!(answer.ha_status.txid > claimed && claimed > 1 << 43);
+    assert!(answer.cmds.iter().any(|command| command.register_cmd.is_some()), "{:?}", answer.cmds);
+    for at in (0..3).filter(|at| *at != leader) {
+        three.stop(at).await;
+    }
+}
