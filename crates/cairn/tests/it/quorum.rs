@@ -4,7 +4,7 @@ use crate::cluster::{cairn, text};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -14,8 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Three {
     dir: TempDir,
-    rpc: [String; 3],
     processes: [Option<Child>; 3],
+    datanode: Option<Child>,
 }
 
 impl Three {
@@ -30,6 +30,8 @@ impl Three {
             ("dfs.ha.namenodes.ns".to_string(), IDS.join(",")),
             ("cairn.quorum.key-file".to_string(), word(&dir.path().join("key"))),
             ("cairn.quorum.election-timeout".to_string(), "500ms".to_string()),
+            ("dfs.heartbeat.interval".to_string(), "1".to_string()),
+            ("dfs.replication".to_string(), "1".to_string()),
         ];
         for (at, id) in IDS.iter().enumerate() {
             keys.push((format!("dfs.namenode.rpc-address.ns.{id}"), addrs[at].clone()));
@@ -53,11 +55,11 @@ impl Three {
             format!("<configuration>{core}</configuration>"),
         )
         .unwrap();
-        let rpc = [0, 1, 2].map(|at| addrs[at].clone());
-        let mut three = Three { dir, rpc, processes: [None, None, None] };
+        let mut three = Three { dir, processes: [None, None, None], datanode: None };
         let founded = three.member(0).arg("--found-quorum").output().unwrap();
         assert!(founded.status.success(), "{}", text_of(&founded));
         (0..3).for_each(|at| three.begin(at));
+        three.begin_datanode();
         three
     }
 
@@ -76,13 +78,27 @@ impl Three {
     }
 
     fn begin(&mut self, at: usize) {
-        let path = self.dir.path().join(format!("{}.log", IDS[at]));
-        let log = std::fs::File::options().create(true).append(true).open(path).unwrap();
+        let log = std::fs::File::options().create(true).append(true).open(self.log(at)).unwrap();
         let mut process = self.member(at).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.contains("namenode"), "{}", self.logs());
         self.processes[at] = Some(process);
+    }
+
+    fn begin_datanode(&mut self) {
+        let mut command = self.command();
+        for (key, value) in [
+            ("dfs.datanode.data.dir", &*word(&self.dir.path().join("dn"))),
+            ("dfs.datanode.address", "127.0.0.1:0"),
+            ("dfs.datanode.ipc.address", "127.0.0.1:0"),
+            ("dfs.datanode.http.address", "127.0.0.1:0"),
+        ] {
+            command.args(["-D", &format!("{key}={value}")]);
+        }
+        let log = std::fs::File::create(self.dir.path().join("dn.log")).unwrap();
+        self.datanode =
+            Some(command.arg("datanode").stdout(Stdio::null()).stderr(log).spawn().unwrap());
     }
 
     /// As a machine does that loses its power.
@@ -92,35 +108,34 @@ impl Three {
         process.wait().unwrap();
     }
 
+    fn log(&self, at: usize) -> PathBuf {
+        self.dir.path().join(format!("{}.log", IDS[at]))
+    }
+
     fn logs(&self) -> String {
-        let log = |id: &&str| std::fs::read_to_string(self.dir.path().join(format!("{id}.log")));
-        IDS.iter().map(|id| log(id).unwrap_or_default()).collect()
+        (0..3).map(|at| std::fs::read_to_string(self.log(at)).unwrap_or_default()).collect()
     }
 
     fn run(&self, words: &[&str]) -> Output {
         self.command().args(words).output().unwrap()
     }
 
-    /// Who answers by itself.
+    /// Who leads: who has last said so among those that run.
     fn leader(&self) -> usize {
         let begun = Instant::now();
         loop {
-            for at in (0..3).filter(|at| self.processes[*at].is_some()) {
-                let uri = format!("hdfs://{}", self.rpc[at]);
-                let asked = self.run(&[
-                    "--fs",
-                    &uri,
-                    "-D",
-                    "ipc.client.connect.max.retries=0",
-                    "fs",
-                    "ls",
-                    "/",
-                ]);
-                if asked.status.success() {
-                    return at;
-                }
+            let log = |at: &usize| std::fs::read_to_string(self.log(*at)).unwrap_or_default();
+            let term = |at: &usize| {
+                let log = log(at);
+                let said = log.lines().rfind(|line| line.contains("this NameNode leads"))?;
+                said.rsplit_once("term=")?.1.trim().parse::<u64>().ok()
+            };
+            let last = (0..3).max_by_key(term).filter(|at| self.processes[*at].is_some());
+            if let Some(at) = last.filter(|at| term(at).is_some()) {
+                return at;
             }
             assert!(begun.elapsed() < PATIENCE, "nobody leads: {}", self.logs());
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 
@@ -134,6 +149,28 @@ impl Three {
                 return;
             }
             assert!(begun.elapsed() < PATIENCE, "{path}: {} {}", text_of(&made), self.logs());
+        }
+    }
+
+    /// Writes a file with its name in it, by whoever leads then.
+    fn put(&self, name: &str) {
+        let (begun, local) = (Instant::now(), self.dir.path().join("local"));
+        std::fs::write(&local, name.repeat(1000)).unwrap();
+        loop {
+            let put = self.run(&["fs", "put", "-f", &word(&local), &format!("/{name}")]);
+            if put.status.success() {
+                return;
+            }
+            let dn = std::fs::read_to_string(self.dir.path().join("dn.log")).unwrap_or_default();
+            assert!(begun.elapsed() < PATIENCE, "{name}: {} {} {dn}", text_of(&put), self.logs());
+        }
+    }
+
+    /// Reads it back; its place may not be known yet.
+    fn check(&self, name: &str) {
+        let begun = Instant::now();
+        while self.run(&["fs", "cat", &format!("/{name}")]).stdout != name.repeat(1000).as_bytes() {
+            assert!(begun.elapsed() < PATIENCE, "{name} does not read back: {}", self.logs());
         }
     }
 
@@ -156,7 +193,7 @@ impl Three {
 
 impl Drop for Three {
     fn drop(&mut self) {
-        for process in self.processes.iter_mut().flatten() {
+        for process in self.processes.iter_mut().chain([&mut self.datanode]).flatten() {
             // It may have ended.
             let _ = process.kill();
             let _ = process.wait();
@@ -176,27 +213,27 @@ fn text_of(output: &Output) -> String {
 fn what_was_acknowledged_outlives_leaders_that_are_killed() {
     let mut three = Three::start();
     let mut made = BTreeSet::new();
-    let mut make = |three: &Three, name: String| {
-        three.make(&format!("/{name}"));
-        made.insert(name);
-        made.clone()
-    };
-    make(&three, "begun".to_string());
+    three.make("/begun");
+    made.insert("begun".to_string());
     three.wait_for_voters();
     let mut killed = None;
-    for round in 0..3 {
-        for number in 0..5 {
-            make(&three, format!("d{round}-{number}"));
+    for round in 0..2 {
+        for number in 0..3 {
+            let (folder, file) = (format!("d{round}-{number}"), format!("f{round}-{number}"));
+            three.make(&format!("/{folder}"));
+            three.put(&file);
+            made.extend([folder, file]);
         }
         let leader = three.leader();
         three.kill(leader);
         let begun = Instant::now();
-        let all = make(&three, format!("after-{round}"));
-        println!(
-            "a leader was killed; after {} ms another one has made a directory",
-            begun.elapsed().as_millis()
-        );
-        assert_eq!(three.names(), all, "{}", three.logs());
+        let after = format!("after-{round}");
+        three.make(&format!("/{after}"));
+        made.insert(after);
+        println!("after {} ms another leader has made a directory", begun.elapsed().as_millis());
+        assert_eq!(three.names(), made, "{}", three.logs());
+        made.iter().filter(|name| name.starts_with('f')).for_each(|name| three.check(name));
+        println!("after {} ms every file was read back", begun.elapsed().as_millis());
         if let Some(before) = killed.replace(leader) {
             assert_ne!(before, leader, "it has come back as a follower");
         }
@@ -204,5 +241,5 @@ fn what_was_acknowledged_outlives_leaders_that_are_killed() {
         // What it has missed it gets from the one that leads.
         std::thread::sleep(Duration::from_secs(2));
     }
-    assert_ne!(three.leader(), killed.unwrap());
+    assert_ne!(Some(three.leader()), killed);
 }
