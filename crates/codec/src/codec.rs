@@ -4,7 +4,7 @@ use crate::engine::{Engine, Tables};
 use crate::error::CodecError;
 use crate::kind::CodecKind;
 use crate::matrix::Matrix;
-use crate::{field, rs, rs_legacy, xor};
+use crate::{recover, rs, rs_legacy, xor};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -90,8 +90,13 @@ impl Codec {
             CodecKind::RsLegacy => rs_legacy::parity_rows(data_count, parity_count),
             CodecKind::Xor => xor::parity_rows(data_count),
         };
+        Ok(Codec::of_rows(kind, parity_rows, engine))
+    }
+
+    /// A code with these coefficients, of which every square part is regular.
+    pub(crate) fn of_rows(kind: CodecKind, parity_rows: Matrix, engine: Engine) -> Codec {
         let encode_tables = Tables::new(&parity_rows);
-        Ok(Codec { kind, engine, parity_rows, encode_tables, last_recipe: Arc::default() })
+        Codec { kind, engine, parity_rows, encode_tables, last_recipe: Arc::default() }
     }
 
     /// Which code this is.
@@ -160,17 +165,8 @@ impl Codec {
     ) -> Result<(), CodecError> {
         check_count("units", self.unit_count(), units.len())?;
         check_count("outputs", lost.len(), out.len())?;
-        self.check_lost(units, lost)?;
-        let read: Vec<(usize, &[u8])> = units
-            .iter()
-            .enumerate()
-            .filter_map(|(unit, bytes)| Some((unit, (*bytes)?)))
-            .take(self.data_count())
-            .collect();
-        if read.len() < self.data_count() {
-            let (needed, present) = (self.data_count(), read.len());
-            return Err(CodecError::TooFewUnits { needed, present });
-        }
+        check_lost(units, lost)?;
+        let read = first_present(units, self.data_count())?;
         let len = read[0].1.len();
         for &(index, bytes) in &read {
             check_length("unit", index, len, bytes.len())?;
@@ -194,65 +190,10 @@ impl Codec {
         {
             return recipe.clone();
         }
-        let tables = Tables::new(&self.decode_rows(&present, lost));
+        let tables = Tables::new(&recover::rows(&self.parity_rows, &present, lost));
         let recipe = Arc::new(Recipe { present, lost: lost.to_vec(), tables });
         *last_recipe() = Some(recipe.clone());
         recipe
-    }
-
-    fn check_lost(&self, units: &[Option<&[u8]>], lost: &[usize]) -> Result<(), CodecError> {
-        let mut named = [false; MAX_UNITS];
-        for &unit in lost {
-            if unit >= self.unit_count() {
-                return Err(CodecError::NoSuchUnit { unit, unit_count: self.unit_count() });
-            }
-            if named[unit] || units[unit].is_some() {
-                return Err(CodecError::NotLost { unit });
-            }
-            named[unit] = true;
-        }
-        Ok(())
-    }
-
-    /// The coefficients that give each lost unit from the k `present` ones (ascending).
-    ///
-    /// The present parity units are equations over the absent data units alone once the present
-    /// data units are moved to the other side. There are as many equations as absent data units,
-    /// so only that small square is inverted, not a k x k matrix.
-    fn decode_rows(&self, present: &[usize], lost: &[usize]) -> Matrix {
-        let k = self.data_count();
-        let present_data = present.partition_point(|&unit| unit < k);
-        let absent: Vec<usize> =
-            (0..k).filter(|unit| present[..present_data].binary_search(unit).is_err()).collect();
-        let equations: Vec<usize> = present[present_data..].iter().map(|&unit| unit - k).collect();
-        let n = absent.len();
-        let square = Matrix::from_fn(n, n, |i, j| self.parity_rows[(equations[i], absent[j])]);
-        let solved = square.inverse().expect("any k units of these codes determine the others");
-
-        // Absent data unit i in terms of the present units.
-        let absent_rows = Matrix::from_fn(n, k, |i, col| match col.checked_sub(present_data) {
-            None => (0..n).fold(0, |sum, e| {
-                let known = self.parity_rows[(equations[e], present[col])];
-                sum ^ field::multiply(solved[(i, e)], known)
-            }),
-            Some(e) => solved[(i, e)],
-        });
-        Matrix::from_fn(lost.len(), k, |row, col| match lost[row].checked_sub(k) {
-            None => {
-                let i = absent.binary_search(&lost[row]).expect("a lost unit is absent");
-                absent_rows[(i, col)]
-            }
-            Some(parity) => {
-                let direct = match col < present_data {
-                    true => self.parity_rows[(parity, present[col])],
-                    false => 0,
-                };
-                (0..n).fold(direct, |sum, i| {
-                    let factor = self.parity_rows[(parity, absent[i])];
-                    sum ^ field::multiply(factor, absent_rows[(i, col)])
-                })
-            }
-        })
     }
 }
 
@@ -263,14 +204,47 @@ impl fmt::Debug for Codec {
     }
 }
 
-fn check_count(what: &'static str, expected: usize, actual: usize) -> Result<(), CodecError> {
+/// Checks that `lost` names units of `units` that are absent, each once.
+pub(crate) fn check_lost(units: &[Option<&[u8]>], lost: &[usize]) -> Result<(), CodecError> {
+    let mut named = [false; MAX_UNITS];
+    for &unit in lost {
+        if unit >= units.len() {
+            return Err(CodecError::NoSuchUnit { unit, unit_count: units.len() });
+        }
+        if named[unit] || units[unit].is_some() {
+            return Err(CodecError::NotLost { unit });
+        }
+        named[unit] = true;
+    }
+    Ok(())
+}
+
+/// The first `needed` units that are present, with their numbers.
+pub(crate) fn first_present<'a>(
+    units: &[Option<&'a [u8]>],
+    needed: usize,
+) -> Result<Vec<(usize, &'a [u8])>, CodecError> {
+    let present = units.iter().enumerate();
+    let read: Vec<_> =
+        present.filter_map(|(unit, bytes)| Some((unit, (*bytes)?))).take(needed).collect();
+    match read.len() == needed {
+        true => Ok(read),
+        false => Err(CodecError::TooFewUnits { needed, present: read.len() }),
+    }
+}
+
+pub(crate) fn check_count(
+    what: &'static str,
+    expected: usize,
+    actual: usize,
+) -> Result<(), CodecError> {
     match expected == actual {
         true => Ok(()),
         false => Err(CodecError::BufferCount { what, expected, actual }),
     }
 }
 
-fn check_lengths(
+pub(crate) fn check_lengths(
     what: &'static str,
     expected: usize,
     lengths: impl Iterator<Item = usize>,
@@ -278,7 +252,7 @@ fn check_lengths(
     lengths.enumerate().try_for_each(|(index, actual)| check_length(what, index, expected, actual))
 }
 
-fn check_length(
+pub(crate) fn check_length(
     what: &'static str,
     index: usize,
     expected: usize,

@@ -17,6 +17,24 @@ pub enum CodecError {
         /// Parity units asked for.
         parity_count: usize,
     },
+    /// A code of its own type cannot have these numbers of units.
+    #[error("{code} cannot have {data_count} data and {parity_count} parity units")]
+    UnsupportedShape {
+        /// The code's name.
+        code: &'static str,
+        /// Data units asked for.
+        data_count: usize,
+        /// Parity units asked for.
+        parity_count: usize,
+    },
+    /// Units of this code are cut into equal parts.
+    #[error("{len} bytes are no multiple of {parts}")]
+    UnevenLength {
+        /// In how many parts.
+        parts: usize,
+        /// Bytes of a unit.
+        len: usize,
+    },
     /// The processor lacks the instructions of this engine.
     #[error("this processor cannot run the engine {engine}")]
     EngineUnavailable {

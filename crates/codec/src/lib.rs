@@ -9,18 +9,24 @@
 //! Tested in `tests/it` against Hadoop's own output (`tests/golden`).
 
 pub mod agree;
+mod cauchy_good;
 mod codec;
 pub mod crc;
 mod engine;
 mod error;
 mod field;
+mod hitchhiker;
 mod kind;
 mod matrix;
+mod recover;
 mod rs;
 mod rs_legacy;
+mod schedule;
 mod xor;
 
+pub use cauchy_good::CauchyGood;
 pub use codec::{Codec, MAX_UNITS};
 pub use engine::Engine;
 pub use error::CodecError;
+pub use hitchhiker::{Half, Hitchhiker, Variant};
 pub use kind::CodecKind;

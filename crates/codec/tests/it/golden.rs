@@ -2,7 +2,7 @@
 
 use crate::input::{data_units, input, parity_units};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind, chunk_crcs, combine, crc32c, verify_chunks};
-use cairn_codec::{Codec, CodecKind, Engine};
+use cairn_codec::{Codec, CodecKind, Engine, Hitchhiker, Variant};
 
 const VECTORS: &str = include_str!("../golden/hadoop-3.5.0.txt");
 
@@ -80,6 +80,21 @@ fn parity_of_long_cells_is_hadoops_on_every_engine() {
             let crcs: Vec<u32> = parity.iter().map(|unit| crc32c(0, unit)).collect();
             assert_eq!(crcs, expected, "{code:?}");
         }
+    }
+}
+
+#[test]
+fn hitchhikers_parity_is_hadoops() {
+    for fields in facts("hitchhiker-xor", 3) {
+        let (k, m, len) = (number(fields[0]), number(fields[1]), number(fields[2]));
+        let code = Hitchhiker::new(Variant::Xor, k, m).expect("Hadoop has it");
+        let data: Vec<Vec<u8>> = (0..k).map(|unit| input(unit, len)).collect();
+        let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();
+        let mut parity = vec![vec![0xa5; len]; m];
+        let mut outputs: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
+        code.encode(&data, &mut outputs).expect("the buffers fit");
+        let expected: Vec<Vec<u8>> = fields[3..].iter().map(|field| bytes(field)).collect();
+        assert_eq!(parity, expected, "{code:?}");
     }
 }
 

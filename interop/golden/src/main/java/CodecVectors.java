@@ -4,7 +4,12 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.zip.Checksum;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.io.erasurecode.ECBlock;
+import org.apache.hadoop.io.erasurecode.ECBlockGroup;
+import org.apache.hadoop.io.erasurecode.ECChunk;
 import org.apache.hadoop.io.erasurecode.ErasureCoderOptions;
+import org.apache.hadoop.io.erasurecode.coder.HHXORErasureEncoder;
 import org.apache.hadoop.io.erasurecode.rawcoder.RSLegacyRawDecoder;
 import org.apache.hadoop.io.erasurecode.rawcoder.RSLegacyRawEncoder;
 import org.apache.hadoop.io.erasurecode.rawcoder.RSRawDecoder;
@@ -68,6 +73,36 @@ public final class CodecVectors {
     for (var type : List.of(DataChecksum.Type.CRC32, DataChecksum.Type.CRC32C)) {
       printCrcs(type);
     }
+    printHitchhiker(3, 2);
+    printHitchhiker(6, 3);
+    printHitchhiker(10, 4);
+  }
+
+  /** Hitchhiker's parities: a unit's two halves are the same places of two sub-stripes. */
+  private static void printHitchhiker(int k, int m) throws Exception {
+    int half = 37;
+    ECChunk[] data = new ECChunk[2 * k];
+    for (int unit = 0; unit < k; unit++) {
+      byte[] bytes = input(unit, 2 * half);
+      data[unit] = new ECChunk(Arrays.copyOfRange(bytes, 0, half));
+      data[k + unit] = new ECChunk(Arrays.copyOfRange(bytes, half, 2 * half));
+    }
+    byte[][] parity = new byte[2 * m][half];
+    ECChunk[] outputs = Arrays.stream(parity).map(ECChunk::new).toArray(ECChunk[]::new);
+    var encoder = new HHXORErasureEncoder(new ErasureCoderOptions(k, m));
+    encoder.setConf(new Configuration());
+    encoder.calculateCoding(new ECBlockGroup(blocks(k), blocks(m))).performCoding(data, outputs);
+    var line = new StringBuilder("hitchhiker-xor " + k + " " + m + " " + 2 * half);
+    for (int unit = 0; unit < m; unit++) {
+      line.append(' ').append(HEX.formatHex(parity[unit])).append(HEX.formatHex(parity[m + unit]));
+    }
+    System.out.println(line);
+  }
+
+  private static ECBlock[] blocks(int count) {
+    ECBlock[] blocks = new ECBlock[count];
+    Arrays.setAll(blocks, i -> new ECBlock());
+    return blocks;
   }
 
   /** The coefficients, one column at a time: data unit j is the byte 1, all others are 0. */
