@@ -12,8 +12,8 @@ use crate::matrix::Matrix;
 
 /// Packets of a unit: the bits of a word.
 pub(crate) const PACKETS: usize = 8;
-/// Bytes of a packet that one walk over the schedule covers: those of all units stay in the nearest cache.
-const SLICE: usize = 1024;
+/// Bytes of a packet that one walk over the schedule covers: those of all units stay near.
+const SLICE: usize = 512;
 
 /// Ones in the matrix of bits that multiplies by `coefficient`.
 pub(crate) fn ones(coefficient: u8) -> usize {
@@ -89,21 +89,30 @@ impl Schedule {
             sources.iter().flat_map(|unit| unit.chunks_exact(packet)).collect();
         let mut outputs: Vec<&mut [u8]> =
             outputs.iter_mut().flat_map(|unit| unit.chunks_exact_mut(packet)).collect();
+        // Packets of long units lie so that their slices would drive each other out of the cache: they are gathered.
+        let mut scratch = vec![0; (sources.len() + outputs.len()) * SLICE];
+        let (from_slices, to_slices) = scratch.split_at_mut(sources.len() * SLICE);
         for at in (0..packet).step_by(SLICE) {
-            let slice = at..packet.min(at + SLICE);
+            let len = SLICE.min(packet - at);
+            let slot = |index: usize| index * SLICE..index * SLICE + len;
+            for (index, source) in sources.iter().enumerate() {
+                from_slices[slot(index)].copy_from_slice(&source[at..at + len]);
+            }
             for step in &self.steps {
                 match step.from {
                     Origin::Source(from) => {
-                        let to = &mut outputs[step.to][slice.clone()];
-                        step.apply(&sources[from][slice.clone()], to);
+                        step.apply(&from_slices[slot(from)], &mut to_slices[slot(step.to)]);
                     }
                     Origin::Output(from) => {
-                        let [from, to] = outputs
-                            .get_disjoint_mut([from, step.to])
+                        let [from, to] = to_slices
+                            .get_disjoint_mut([slot(from), slot(step.to)])
                             .expect("a packet is made from another one");
-                        step.apply(&from[slice.clone()], &mut to[slice.clone()]);
+                        step.apply(from, to);
                     }
                 }
+            }
+            for (index, output) in outputs.iter_mut().enumerate() {
+                output[at..at + len].copy_from_slice(&to_slices[slot(index)]);
             }
         }
     }
