@@ -9,6 +9,7 @@ pub mod advice;
 pub mod audit;
 pub mod census;
 pub mod durability;
+pub mod gears;
 pub mod image;
 pub mod layout;
 pub mod money;

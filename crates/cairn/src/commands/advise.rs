@@ -1,6 +1,7 @@
 //! `cairn advise`: what each directory takes, would take under other layouts, and should be; of a running cluster, or of
 //! Hadoop's fsimage with no cluster at all.
 
+mod gears;
 mod html;
 mod listing;
 mod told;
@@ -12,6 +13,7 @@ use cairn_advise::advice::Choice;
 use cairn_advise::audit::Audit;
 use cairn_advise::census::{Asked, Found};
 use cairn_advise::durability::Failures;
+use cairn_advise::gears::Day;
 use cairn_advise::image;
 use cairn_advise::money::Prices;
 use cairn_client::FileSystem;
@@ -66,6 +68,12 @@ pub struct Args {
     /// The part of what it takes that a directory has to save for a change to be advised
     #[arg(long, value_name = "PART", default_value_t = 0.1, value_parser = part)]
     min_saving: f64,
+    /// Say instead which DataNodes can be off while little is asked for, with everything readable, and simulate a day
+    #[arg(long, conflicts_with_all = ["fsimage", "csv", "html"])]
+    gears: bool,
+    /// The day for --gears: what part of what it can do the file system is asked for, in equal parts of the day
+    #[arg(long, value_name = "LOADS", value_parser = Day::parse, requires = "gears")]
+    load: Option<Day>,
     /// Print values with commas between them
     #[arg(long, conflicts_with = "json")]
     csv: bool,
@@ -89,6 +97,12 @@ fn now_ms() -> u64 {
 
 /// Prints what was found, and writes the page.
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
+    if args.gears {
+        let fs = FileSystem::connect(config::client::read(&settings.configuration()?)?).await?;
+        let path = args.path.as_deref().unwrap_or("/");
+        let day = args.load.unwrap_or_default();
+        return gears::run(&fs, path, &day, args.money, settings.json).await;
+    }
     let mut asked = Asked { depth: args.depth, bytes_min: args.min_size, ..Asked::new(now_ms()) };
     let mut notes = Vec::new();
     let (of, found, is_hadoop) = match &args.fsimage {
