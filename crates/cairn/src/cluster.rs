@@ -160,6 +160,14 @@ impl Cluster {
         dirs.map(|dir| dir.path.clone())
     }
 
+    /// The folders of one DataNode's volumes.
+    pub fn volumes_of(&self, index: usize) -> Result<Vec<PathBuf>> {
+        let Some(slot) = self.datanodes.get(index) else {
+            bail!("there is no DataNode {index}");
+        };
+        Ok(slot.config.data_dirs.iter().map(|dir| dir.path.clone()).collect())
+    }
+
     /// Starts DataNode `index` on the data that it had.
     pub async fn start_datanode(&mut self, index: usize) -> Result<()> {
         let slot = self.slot(index)?;

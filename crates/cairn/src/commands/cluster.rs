@@ -1,8 +1,9 @@
 //! `cairn cluster`: a NameNode and DataNodes in this process, for scripts and tests.
 //!
 //! Prints one JSON line when it serves. Lines on standard input (`kill-datanode I`,
-//! `start-datanode I`, `status`, `stop`) are each answered by one JSON line.
+//! `start-datanode I`, `corrupt-datanode I`, `status`, `stop`) are each answered by one JSON line.
 
+use super::debug::inject;
 use crate::cluster::{Cluster, Options, Volumes};
 use crate::{Settings, output};
 use anyhow::{Result, bail};
@@ -93,6 +94,10 @@ async fn obey(cluster: &mut Cluster, line: &str) -> (Value, bool) {
             Ok(index) => cluster.start_datanode(index).await,
             Err(error) => Err(error),
         },
+        ["corrupt-datanode", index] => match parse(index) {
+            Ok(index) => corrupt(cluster, index),
+            Err(error) => Err(error),
+        },
         ["status"] => return (cluster.describe(), false),
         ["stop"] => return (json!({"ok": true}), true),
         _ => Err(anyhow::anyhow!("unknown line: {line}")),
@@ -101,6 +106,19 @@ async fn obey(cluster: &mut Cluster, line: &str) -> (Value, bool) {
         Ok(()) => (json!({"ok": true}), false),
         Err(error) => (json!({"ok": false, "error": format!("{error:#}")}), false),
     }
+}
+
+/// Changes a bit of one of a DataNode's replicas, where the configuration allows faults.
+fn corrupt(cluster: &Cluster, index: usize) -> Result<()> {
+    inject::check_allowed(cluster.configuration())?;
+    let mut error = None;
+    for folder in cluster.volumes_of(index)? {
+        match inject::corrupt(&folder, 1, inject::any_seed()?) {
+            Ok(_) => return Ok(()),
+            Err(why) => error = Some(why),
+        }
+    }
+    Err(error.unwrap_or_else(|| anyhow::anyhow!("DataNode {index} has no volume")))
 }
 
 fn parse(index: &str) -> Result<usize> {

@@ -1,6 +1,8 @@
-//! `cairn debug`: files of replicas, and leases that are ended.
+//! `cairn debug`: files of replicas, leases that are ended, and faults of servers.
 //!
 //! Source: Hadoop 3.5.0 `DebugAdmin`.
+
+pub mod inject;
 
 use super::fs::absolute;
 use super::scrub::fault_text;
@@ -34,6 +36,8 @@ enum DebugCommand {
         #[arg(value_name = "PATH", required_unless_present = "file", conflicts_with = "file")]
         path: Option<String>,
     },
+    /// Have a server on this machine fail, where cairn.debug.inject.enabled allows it
+    Inject(inject::Args),
     /// End another client's writing of a file
     #[command(alias = "recoverLease")]
     RecoverLease {
@@ -48,16 +52,22 @@ enum DebugCommand {
 
 /// Carries out one sub-command.
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
-    let fs = FileSystem::connect(config::client::read(&settings.configuration()?)?).await?;
     match args.command {
+        DebugCommand::Inject(args) => inject::run(settings, args).await,
         DebugCommand::Verify { file, path } => {
             let path = file.or(path).context("no file is named")?;
+            let fs = connected(settings).await?;
             verify(&fs, &absolute(&path, fs.config())?, settings.json).await
         }
         DebugCommand::RecoverLease { path, retries } => {
+            let fs = connected(settings).await?;
             recover_lease(&fs, &absolute(&path, fs.config())?, retries).await
         }
     }
+}
+
+async fn connected(settings: &Settings) -> Result<FileSystem> {
+    Ok(FileSystem::connect(config::client::read(&settings.configuration()?)?).await?)
 }
 
 async fn verify(fs: &FileSystem, path: &str, json: bool) -> Result<ExitCode> {
