@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 from figures import short
 
 WIDE, HIGH = 760, 300
-LEFT, RIGHT, TOP, BOTTOM = 70, 230, 36, 46
+LEFT, RIGHT, TOP, BOTTOM = 70, 230, 36, 52
 COLORS = {"hadoop": "#c2571a", "cairn": "#1f5fa8", "published": "#7a7a7a"}
 # Lines that lie on each other are all seen: the first is the widest.
 WIDTHS = {"hadoop": 6, "cairn": 2, "published": 2}
@@ -46,6 +46,14 @@ class Axis:
         return [n * step for n in range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)]
 
 
+def label(tick):
+    """A tick's number: 10k, 1M."""
+    for size, suffix in ((1e6, "M"), (1e3, "k")):
+        if abs(tick) >= 10 * 1e3 and abs(tick) >= size:
+            return f"{tick / size:g}{suffix}"
+    return short(tick)
+
+
 def text(x, y, words, anchor="start", extra=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {extra}>{escape(str(words))}</text>'
 
@@ -71,9 +79,9 @@ def frame(figure, top, y_axis):
     yield text(LEFT, top + 18, figure.title, extra='style="font-weight:bold;font-size:14px"')
     for tick in y_axis.ticks():
         yield line(LEFT, y_axis.at(tick), right, y_axis.at(tick), "#dddddd")
-        yield text(LEFT - 6, y_axis.at(tick) + 4, short(tick), "end")
+        yield text(LEFT - 6, y_axis.at(tick) + 4, label(tick), "end")
     yield line(LEFT, bottom, right, bottom, "#333333")
-    yield text((LEFT + right) / 2, bottom + 36, figure.x, "middle")
+    yield text((LEFT + right) / 2, bottom + 42, figure.x, "middle")
     yield text(14, (top + TOP + bottom) / 2, figure.y, "middle",
                f'transform="rotate(-90 14 {(top + TOP + bottom) / 2:.1f})"')
 
@@ -93,7 +101,7 @@ def lines(figure, top, look):
     ticks = figure.xs() if len(figure.xs()) <= 8 and not x_axis.is_log else x_axis.ticks()
     for tick in ticks:
         yield line(x_axis.at(tick), bottom, x_axis.at(tick), bottom + 4, "#333333")
-        yield text(x_axis.at(tick), bottom + 18, short(tick), "middle")
+        yield text(x_axis.at(tick), bottom + 18, label(tick), "middle")
     for column in figure.columns():
         color, number = look[column]
         points = [(x_axis.at(x), y_axis.at(figure.value(*column, x))) for x in figure.xs() if x in figure.samples[column]]
@@ -127,7 +135,9 @@ def bars(figure, top, look):
         return f'fill="{color}" fill-opacity="{max(0.25, 1 - 0.3 * number):.2f}" stroke="{color}"'
 
     for place, x in enumerate(places):
-        yield text(LEFT + (place + 0.5) * group, bottom + 18, short(x), "middle")
+        # What is long has two lines.
+        for row, words in enumerate(str(short(x)).split(", ", 1)):
+            yield text(LEFT + (place + 0.5) * group, bottom + 16 + 13 * row, words, "middle")
         for number, column in enumerate(columns):
             value = figure.value(*column, x)
             if value is not None:
