@@ -26,6 +26,7 @@ mod dice;
 mod diff_listings;
 mod disk;
 pub mod fsck;
+pub mod handing_on;
 mod host_files;
 pub mod host_names;
 pub mod hosts;

@@ -2440,6 +2440,126 @@ pub struct HAServiceStateResponseProto {
     pub state: i32,
 }
 
+/// `hadoop.hdfs.HandOnRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandOnRequestProto {
+    /// Field 1000 `session`.
+    #[prost(bytes = "vec", required, tag = "1000")]
+    pub session: ::std::vec::Vec<u8>,
+    /// Field 1001 `number`.
+    #[prost(uint64, required, tag = "1001")]
+    pub number: u64,
+    /// Field 1002 `proof`.
+    #[prost(bytes = "vec", required, tag = "1002")]
+    pub proof: ::std::vec::Vec<u8>,
+    /// Field 1003 `call`.
+    #[prost(bytes = "vec", required, tag = "1003")]
+    pub call: ::std::vec::Vec<u8>,
+}
+
+/// `hadoop.hdfs.HandOnResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandOnResponseProto {
+    /// Field 1000 `proof`.
+    #[prost(bytes = "vec", required, tag = "1000")]
+    pub proof: ::std::vec::Vec<u8>,
+    /// Field 1001 `answer`.
+    #[prost(bytes = "vec", required, tag = "1001")]
+    pub answer: ::std::vec::Vec<u8>,
+}
+
+/// `hadoop.hdfs.HandOnSessionRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandOnSessionRequestProto {
+    /// Field 1000 `nonce`.
+    #[prost(bytes = "vec", required, tag = "1000")]
+    pub nonce: ::std::vec::Vec<u8>,
+}
+
+/// `hadoop.hdfs.HandOnSessionResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandOnSessionResponseProto {
+    /// Field 1000 `nonce`.
+    #[prost(bytes = "vec", required, tag = "1000")]
+    pub nonce: ::std::vec::Vec<u8>,
+    /// Field 1001 `proof`.
+    #[prost(bytes = "vec", required, tag = "1001")]
+    pub proof: ::std::vec::Vec<u8>,
+}
+
+/// `hadoop.hdfs.HandedAnswerProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandedAnswerProto {
+    /// Field 1000 `body`.
+    #[prost(bytes = "vec", optional, tag = "1000")]
+    pub body: ::core::option::Option<::std::vec::Vec<u8>>,
+    /// Field 1001 `exceptionClass`.
+    #[prost(string, optional, tag = "1001")]
+    pub exception_class: ::core::option::Option<::std::string::String>,
+    /// Field 1002 `exceptionMessage`.
+    #[prost(string, optional, tag = "1002")]
+    pub exception_message: ::core::option::Option<::std::string::String>,
+    /// Field 1003 `exceptionCode`.
+    #[prost(uint32, optional, tag = "1003")]
+    pub exception_code: ::core::option::Option<u32>,
+}
+
+/// `hadoop.hdfs.HandedCallProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandedCallProto {
+    /// Field 1000 `protocol`.
+    #[prost(string, required, tag = "1000")]
+    pub protocol: ::std::string::String,
+    /// Field 1001 `version`.
+    #[prost(uint64, required, tag = "1001")]
+    pub version: u64,
+    /// Field 1002 `method`.
+    #[prost(string, required, tag = "1002")]
+    pub method: ::std::string::String,
+    /// Field 1003 `connectionProtocol`.
+    #[prost(string, required, tag = "1003")]
+    pub connection_protocol: ::std::string::String,
+    /// Field 1004 `user`.
+    #[prost(string, required, tag = "1004")]
+    pub user: ::std::string::String,
+    /// Field 1005 `realUser`.
+    #[prost(string, optional, tag = "1005")]
+    pub real_user: ::core::option::Option<::std::string::String>,
+    /// Field 1006 `byToken`.
+    #[prost(bool, optional, tag = "1006")]
+    pub by_token: ::core::option::Option<bool>,
+    /// Field 1007 `effectivePrincipal`.
+    #[prost(string, optional, tag = "1007")]
+    pub effective_principal: ::core::option::Option<::std::string::String>,
+    /// Field 1008 `principal`.
+    #[prost(string, optional, tag = "1008")]
+    pub principal: ::core::option::Option<::std::string::String>,
+    /// Field 1009 `clientId`.
+    #[prost(bytes = "vec", required, tag = "1009")]
+    pub client_id: ::std::vec::Vec<u8>,
+    /// Field 1010 `callId`.
+    #[prost(sint32, required, tag = "1010")]
+    pub call_id: i32,
+    /// Field 1011 `retryCount`.
+    #[prost(sint32, required, tag = "1011")]
+    pub retry_count: i32,
+    /// Field 1012 `peer`.
+    #[prost(string, required, tag = "1012")]
+    pub peer: ::std::string::String,
+    /// Field 1013 `callerContext`.
+    #[prost(string, optional, tag = "1013")]
+    pub caller_context: ::core::option::Option<::std::string::String>,
+    /// Field 1014 `callerSignature`.
+    #[prost(bytes = "vec", optional, tag = "1014")]
+    pub caller_signature: ::core::option::Option<::std::vec::Vec<u8>>,
+    /// Field 1015 `carrier`.
+    #[prost(string, required, tag = "1015")]
+    pub carrier: ::std::string::String,
+    /// Field 1016 `body`.
+    #[prost(bytes = "vec", required, tag = "1016")]
+    pub body: ::std::vec::Vec<u8>,
+}
+
 /// `hadoop.hdfs.HandshakeSecretProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HandshakeSecretProto {

@@ -1,0 +1,114 @@
+//! What is handed on: a call with all that says whose it is, and its answer.
+
+use bytes::Bytes;
+use cairn_net::rpc_server::{Authentication, Call, CallerContext, UserInfo};
+use cairn_wire::RemoteException;
+use cairn_wire::exception::class;
+use cairn_wire::proto::common::RpcResponseHeaderProtoRpcErrorCodeProto as Code;
+use cairn_wire::proto::hdfs::{HandedAnswerProto, HandedCallProto};
+use prost::Message;
+use std::sync::Arc;
+
+/// The protocol that members speak.
+pub const PROTOCOL: &str = "cairn.HandedOnProtocol";
+
+/// Begins a session.
+pub(super) const OPEN: &str = "openSession";
+
+/// Hands a call on.
+pub(super) const CALL: &str = "call";
+
+/// What a member gets whose session is not known, or whose key is another.
+pub(super) const NO_SESSION: &str = "cairn.NoSession";
+
+/// How calls come. See [`Call::carrier`].
+const CARRIERS: [&str; 3] = ["rpc", "webhdfs", "http"];
+
+pub(super) fn encode(call: &Call) -> Vec<u8> {
+    let (by_token, effective_principal, principal) = match &call.user.by {
+        Authentication::Kerberos { effective, principal } => {
+            (false, Some(effective.clone()), Some(principal.clone()))
+        }
+        Authentication::Token => (true, None, None),
+        // Nobody shows a NameNode a token to a block.
+        Authentication::Simple | Authentication::Block(_) => (false, None, None),
+    };
+    let context = call.caller_context.as_ref();
+    let handed = HandedCallProto {
+        protocol: call.protocol.as_str().into(),
+        version: call.version,
+        method: call.method.as_str().into(),
+        connection_protocol: call.connection_protocol.to_string(),
+        user: call.user.effective.clone(),
+        real_user: call.user.real.clone(),
+        by_token: Some(by_token),
+        effective_principal,
+        principal,
+        client_id: call.client_id.to_vec(),
+        call_id: call.call_id,
+        retry_count: call.retry_count,
+        peer: call.peer.to_string(),
+        caller_context: context.map(|context| context.context.clone()),
+        caller_signature: context.map(|context| context.signature.clone()),
+        carrier: call.carrier.into(),
+        body: call.body.to_vec(),
+    };
+    handed.encode_to_vec()
+}
+
+/// The call as it came to the member that hands it on; `None` if it is none.
+pub(super) fn decode(bytes: &[u8]) -> Option<Call> {
+    let handed = HandedCallProto::decode(bytes).ok()?;
+    let by = match (handed.effective_principal, handed.principal) {
+        (Some(effective), Some(principal)) => Authentication::Kerberos { effective, principal },
+        _ if handed.by_token == Some(true) => Authentication::Token,
+        _ => Authentication::Simple,
+    };
+    let user = UserInfo { effective: handed.user, real: handed.real_user, by };
+    let caller_context = handed.caller_context.map(|context| CallerContext {
+        context,
+        signature: handed.caller_signature.unwrap_or_default(),
+    });
+    Some(Call {
+        protocol: handed.protocol.into(),
+        method: handed.method.into(),
+        version: handed.version,
+        user: Arc::new(user),
+        client_id: handed.client_id.try_into().ok()?,
+        call_id: handed.call_id,
+        retry_count: handed.retry_count,
+        peer: handed.peer.parse().ok()?,
+        body: Bytes::from(handed.body),
+        connection_protocol: handed.connection_protocol.into(),
+        caller_context,
+        carrier: CARRIERS.into_iter().find(|known| *known == handed.carrier)?,
+    })
+}
+
+pub(super) fn encode_answer(answer: Result<Vec<u8>, RemoteException>) -> Vec<u8> {
+    let handed = match answer {
+        Ok(body) => HandedAnswerProto { body: Some(body), ..Default::default() },
+        Err(RemoteException { class, message, code }) => HandedAnswerProto {
+            body: None,
+            exception_class: Some(class),
+            exception_message: Some(message),
+            exception_code: Some(code as u32),
+        },
+    };
+    handed.encode_to_vec()
+}
+
+pub(super) fn decode_answer(bytes: &[u8]) -> Result<Vec<u8>, RemoteException> {
+    let handed = HandedAnswerProto::decode(bytes)
+        .map_err(|error| RemoteException::io(format!("an answer that is none: {error}")))?;
+    match handed.body {
+        Some(body) => Ok(body),
+        None => {
+            let code = handed.exception_code.and_then(|code| i32::try_from(code).ok());
+            let code = code.and_then(|code| Code::try_from(code).ok());
+            let class = handed.exception_class.unwrap_or_else(|| class::IO.into());
+            let message = handed.exception_message.unwrap_or_default();
+            Err(RemoteException::with_code(class, message, code.unwrap_or(Code::ErrorApplication)))
+        }
+    }
+}
