@@ -30,6 +30,7 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::config::NameNodeConfig;
 use crate::config::quorum::QuorumConfig;
+use crate::handing_on::Secret;
 use crate::journal::NamesystemOptions;
 use crate::journal::backup::BackupError;
 use crate::journal::backup::restore::RestoreError;
@@ -42,7 +43,7 @@ use crate::quorum::{self, Key, Member, Options, Snapshot, Status};
 use crate::run::{self, Outside, StartError};
 use crate::standing::{Leader, Standing};
 use agreed::{Agreed, data};
-use front::{Front, Leading};
+use front::{Front, Leading, Operators};
 
 /// How often a leader looks whether it still is one.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -190,15 +191,26 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
     let superuser = run::superuser(&config).await?;
     let options = run::namesystem_options(&config, &superuser, None);
     let access = run::access(&config).await?;
-    let (member, entries) = enter(&quorum).await?;
+    let (member, entries, key) = enter(&quorum).await?;
     let member = Arc::new(member);
     let rpc = run::bind_rpc(config.rpc_addr, &config, 4).await?;
     let rpc_addr = rpc.local_addr();
     let metrics = run::rpc_metrics(&config);
     let rpc = rpc.counting_in(Arc::clone(&metrics));
     let (tells, standing) = watch::channel(Standing::Nobody { term: 0 });
-    let front = Front::new(standing.clone(), access, Groups::new(&config.groups));
-    let front = Arc::new(front);
+    let operators = Operators {
+        access,
+        groups: Groups::new(&config.groups),
+        superuser: config.permissions_enabled.then(|| superuser.clone()),
+        supergroup: config.supergroup.clone(),
+    };
+    let front = Front::new(
+        standing.clone(),
+        (quorum.id.clone(), Arc::clone(&member)),
+        operators,
+        (Secret::of(key.bytes()), quorum.forwards),
+    );
+    let front = Arc::new(front.map_err(quorum::StartError::Random)?);
     let (stop, stopped) = watch::channel(false);
     let roles = Roles {
         config,
@@ -220,8 +232,8 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
 /// Starts the member's part in the quorum.
 async fn enter(
     quorum: &QuorumConfig,
-) -> Result<(Member, std::sync::mpsc::Receiver<cairn_quorum::Entry>), ReplicaError> {
-    let QuorumConfig { id, members, key_file, dir, election_timeout } = quorum.clone();
+) -> Result<(Member, std::sync::mpsc::Receiver<cairn_quorum::Entry>, Key), ReplicaError> {
+    let QuorumConfig { id, members, key_file, dir, election_timeout, forwards: _ } = quorum.clone();
     let start = move || {
         let key = read_key(&key_file)?;
         let mut others = members;
@@ -229,7 +241,9 @@ async fn enter(
         let listener = listen(&addr).map_err(|source| ReplicaError::Bind { addr, source })?;
         let others = others.into_iter().map(|(name, member)| (name, member.quorum)).collect();
         let turn = election_timeout / ELECTION_TURNS as u32;
-        Ok(Member::start(Options { dir, name: id, listener, others, key, turn })?)
+        let options = Options { dir, name: id, listener, others, key: key.clone(), turn };
+        let (member, entries) = Member::start(options)?;
+        Ok((member, entries, key))
     };
     tokio::task::spawn_blocking(start).await?
 }

@@ -51,12 +51,15 @@ pub fn read(conf: &Configuration, name_dir: &Path) -> Result<Option<(String, Quo
         let least = ELECTION_TIMEOUT_MIN.as_millis();
         bail!("cairn.quorum.election-timeout is shorter than {least} ms");
     }
+    let mut forwards = true;
+    conf.boolean("cairn.namenode.followers.forward", &mut forwards)?;
     let quorum = QuorumConfig {
         id,
         members,
         key_file: value::folder(&key_file),
         dir: dir.map_or_else(|| name_dir.join("quorum"), |dir| value::folder(&dir)),
         election_timeout,
+        forwards,
     };
     Ok(Some((service, quorum)))
 }

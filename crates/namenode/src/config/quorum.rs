@@ -21,6 +21,9 @@ pub struct QuorumConfig {
     /// The shortest time without a word of the leader after which another one may stand; it is twice as long at most. Key
     /// `cairn.quorum.election-timeout`.
     pub election_timeout: Duration,
+    /// Whether a member that follows hands clients' calls to the one that leads, rather than telling them to go there. Key
+    /// `cairn.namenode.followers.forward`.
+    pub forwards: bool,
 }
 
 /// Where a member is.

@@ -3,6 +3,7 @@
 //! A handler decodes, runs one command or query, and encodes. It decides nothing: what may be done
 //! is the namespace's to say, where blocks are the cluster's.
 
+mod answers;
 pub mod catalogue;
 pub mod client;
 pub mod convert;
@@ -12,6 +13,8 @@ pub mod namenode;
 pub mod reconfigure;
 pub mod storage_policy;
 pub mod user_mappings;
+
+pub(crate) use answers::{Answers, answers};
 
 pub use crate::refusal;
 
@@ -31,7 +34,7 @@ pub(crate) use crate::security::LIFELINE;
 /// The Java names of the protocols. All have version 1.
 pub(crate) const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
 const NAMENODE: &str = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol";
-const HA: &str = "org.apache.hadoop.ha.HAServiceProtocol";
+pub(crate) const HA: &str = "org.apache.hadoop.ha.HAServiceProtocol";
 const USER_MAPPINGS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
 const REFRESH_USERS: &str = "org.apache.hadoop.security.RefreshUserMappingsProtocol";
 const REFRESH_POLICY: &str =

@@ -118,6 +118,7 @@ enum Input {
     },
     Failed(String),
     Forget(u64),
+    HandOver,
     Close,
 }
 
@@ -298,6 +299,12 @@ impl Member {
         }
     }
 
+    /// Gives the lead up, if it has it, for another member to take.
+    pub fn hand_over(&self) {
+        // Nobody listens when it ends.
+        let _ = self.inputs.send(Input::HandOver);
+    }
+
     /// What was agreed on up to `index` is kept elsewhere: the log may begin behind it.
     pub fn forget(&self, index: u64) {
         // Nobody listens when it ends.
@@ -468,6 +475,7 @@ impl Carrier {
                 self.writing.retain(|(written, _)| *written > number);
                 self.post(send_later);
             }
+            (Input::HandOver, Some(core)) => core.quorum.step_down(),
             (Input::Forget(index), Some(core)) => {
                 if let Some(base) = core.quorum.compact(index) {
                     let first = base.index + 1;

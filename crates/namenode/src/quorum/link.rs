@@ -56,6 +56,11 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
+    /// Its bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Of these bytes; none if they are too few.
     pub fn new(bytes: &[u8]) -> Option<Key> {
         (bytes.len() >= KEY_LEN_MIN).then(|| Key(bytes.to_vec()))

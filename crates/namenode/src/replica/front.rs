@@ -1,19 +1,40 @@
-//! What serves a member's port, whoever leads: calls go to the NameNode while there is one.
+//! What serves a member's port, whoever leads: calls go to the NameNode while there is one, and to the leader otherwise.
+//!
+//! A client sees no failover: while nobody leads, or who leads is not ready, its call waits for a while, and one that was
+//! under way when the lead was lost is repeated at the next leader, which knows by its number whether it was carried out.
 
+use crate::handing_on::{self, Handed, HandsOn, Secret, Takes};
 use crate::lead::Lead;
 use crate::protocol::datanode::following;
-use crate::protocol::{DATANODE, LIFELINE, Protocols, logged};
-use crate::refusal::{Answer, Refusal};
+use crate::protocol::ha::{self, Ready};
+use crate::protocol::{Answers, HA, LIFELINE, Protocols, answers, logged};
+use crate::quorum::Member;
+use crate::refusal::{Answer, Refusal, answer};
 use crate::standing::Standing;
 use crate::store::Identity;
 use cairn_net::access::Access;
 use cairn_net::groups::Groups;
 use cairn_net::held::{held_read, held_write};
-use cairn_net::rpc_server::{Call, Service, UserInfo};
+use cairn_net::rpc_server::{Call, LocalService, Service, UserInfo};
 use cairn_wire::RemoteException;
+use cairn_wire::exception::class;
+use cairn_wire::proto::common::HAServiceStateProto;
+use cairn_wire::proto::hdfs::HAServiceStateResponseProto;
 use std::net::SocketAddr;
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How long a call waits for a leader that is ready.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The pauses between two tries of a call that waits.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LAST_PAUSE: Duration = Duration::from_millis(250);
+
+/// How long it may take until another member leads that an operator wants to.
+const HANDOVER: Duration = Duration::from_secs(15);
 
 /// The NameNode of a member that leads.
 #[derive(Clone)]
@@ -22,19 +43,48 @@ pub(super) struct Leading {
     pub lead: Arc<Lead>,
 }
 
+/// Who may give orders to this member.
+pub(super) struct Operators {
+    pub access: Access,
+    pub groups: Groups,
+    /// None if everybody may.
+    pub superuser: Option<String>,
+    pub supergroup: String,
+}
+
 /// See the module.
 pub(super) struct Front {
     leading: RwLock<Option<Leading>>,
     /// Whose namespace it has, if it has one.
     identity: RwLock<Option<Identity>>,
     standing: watch::Receiver<Standing>,
-    access: Access,
-    groups: Groups,
+    /// What the configuration calls it.
+    id: String,
+    member: Arc<Member>,
+    operators: Operators,
+    /// None where clients are to go to the leader themselves.
+    hands_on: Option<HandsOn>,
+    takes: Takes,
 }
 
 impl Front {
-    pub fn new(standing: watch::Receiver<Standing>, access: Access, groups: Groups) -> Front {
-        Front { leading: RwLock::default(), identity: RwLock::default(), standing, access, groups }
+    /// Of a member that does not lead yet. Fails if the system has no random numbers.
+    pub fn new(
+        standing: watch::Receiver<Standing>,
+        (id, member): (String, Arc<Member>),
+        operators: Operators,
+        (secret, forwards): (Secret, bool),
+    ) -> Result<Front, getrandom::Error> {
+        Ok(Front {
+            leading: RwLock::default(),
+            identity: RwLock::default(),
+            standing,
+            id,
+            member,
+            operators,
+            hands_on: forwards.then(|| HandsOn::new(secret.clone(), PATIENCE)),
+            takes: Takes::new(secret)?,
+        })
     }
 
     /// From now on calls go there.
@@ -51,34 +101,226 @@ impl Front {
         held_read(&self.leading).clone()
     }
 
+    fn standing(&self) -> Standing {
+        self.standing.borrow().clone()
+    }
+
+    /// Answers a call for a client, whoever leads.
+    async fn answer(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
+        let who = answers(&call.protocol, &call.method);
+        let until = Instant::now() + PATIENCE;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let answer = match self.leading() {
+                Some(leading) => self.lead_call(&leading, call.clone()).await,
+                None => self.follow(&call, who).await,
+            };
+            let waits = who == Answers::Leader && self.hands_on.is_some();
+            match answer {
+                Err(exception) if waits && is_passing(&exception) && Instant::now() < until => {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LAST_PAUSE);
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Has the NameNode answer, as long as it leads.
+    async fn lead_call(
+        &self,
+        Leading { service, lead }: &Leading,
+        call: Call,
+    ) -> Result<Vec<u8>, RemoteException> {
+        tokio::select! {
+            answer = service.call(call) => answer,
+            // Whatever it waits for, somebody else decides of it now.
+            () = lead.lost() => Err(Refusal::standby(&self.standing()).0),
+        }
+    }
+
     /// Answers a call while another member leads, or none.
-    async fn follow(&self, call: &Call) -> Answer {
-        let standing = self.standing.borrow().clone();
+    async fn follow(&self, call: &Call, who: Answers) -> Result<Vec<u8>, RemoteException> {
+        let standing = self.standing();
+        let refused = match (who, &self.hands_on) {
+            (Answers::DataNodes, _) => return logged(call, self.hear_datanode(call, &standing)),
+            (Answers::State, _) => {
+                // Who reads from observers may read here.
+                let state = match self.hands_on {
+                    Some(_) => HAServiceStateProto::Observer,
+                    None => HAServiceStateProto::Standby,
+                };
+                return logged(call, answer(&HAServiceStateResponseProto { state: state as i32 }));
+            }
+            (Answers::Leader, Some(hands_on)) => {
+                match hands_on.hand_on(call, self.standing.clone()).await {
+                    Handed::Answered(answer) => return answer,
+                    Handed::Leads => Refusal::standby(&standing),
+                }
+            }
+            (Answers::Leader, None) => Refusal::standby(&standing),
+            (Answers::Member, _) => Refusal::unsupported(format!(
+                "{} is of one NameNode, and this one follows: ask the one that leads",
+                call.method
+            )),
+        };
+        logged(call, Err(refused))
+    }
+
+    fn hear_datanode(&self, call: &Call, standing: &Standing) -> Answer {
         let identity = held_read(&self.identity).clone();
-        match (call.protocol.as_str(), identity) {
-            (DATANODE, Some(identity)) => following::handle(&identity, &standing, call),
-            (LIFELINE, Some(_)) => following::handle_lifeline(call),
-            _ => Err(Refusal::standby(&standing)),
+        match (identity, call.protocol == LIFELINE) {
+            (Some(_), true) => following::handle_lifeline(call),
+            (Some(identity), false) => following::handle(&identity, standing, call),
+            (None, _) => Err(Refusal::standby(standing)),
+        }
+    }
+
+    /// Answers a call that another member has handed on; it goes no further.
+    async fn answer_handed(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
+        if call.protocol == HA {
+            return logged(&call, self.stand(&call).await);
+        }
+        match self.leading() {
+            Some(Leading { service, lead }) => tokio::select! {
+                answer = service.call_here(call) => answer,
+                () = lead.lost() => Err(Refusal::standby(&self.standing()).0),
+            },
+            None => Err(Refusal::standby(&self.standing()).0),
+        }
+    }
+
+    /// Answers a call of `HAServiceProtocol`.
+    async fn stand(&self, call: &Call) -> Answer {
+        let leads = self.leading().is_some();
+        match call.method.as_str() {
+            "getServiceStatus" => return ha::status(leads, &self.ready()),
+            "monitorHealth" => {
+                self.check_superuser(call).await?;
+                return ha::healthy();
+            }
+            _ => self.check_superuser(call).await?,
+        }
+        match call.method.as_str() {
+            "transitionToActive" => self.take_the_lead(call).await?,
+            "transitionToStandby" => self.hand_over().await?,
+            "transitionToObserver" => {
+                return Err(ha::failed("a member of a quorum is no observer"));
+            }
+            _ => return Err(call.unknown_method().into()),
+        }
+        ha::changed()
+    }
+
+    /// Whether it could lead.
+    fn ready(&self) -> Ready {
+        match self.standing() {
+            Standing::Alone | Standing::Leads { .. } => Ok(()),
+            Standing::Follows { .. } if held_read(&self.identity).is_none() => {
+                Err("it has no namespace yet".into())
+            }
+            Standing::Follows { .. } if !self.votes() => Err("it does not vote yet".into()),
+            Standing::Follows { .. } => Ok(()),
+            Standing::Nobody { .. } => Err("it does not know who leads".into()),
+        }
+    }
+
+    fn votes(&self) -> bool {
+        let members = self.member.status().members;
+        members.0.values().any(|member| member.name == self.id && member.is_voter)
+    }
+
+    /// Lets another member lead.
+    async fn hand_over(&self) -> Result<(), Refusal> {
+        let Some(Leading { lead, .. }) = self.leading() else { return Ok(()) };
+        self.member.hand_over();
+        match tokio::time::timeout(HANDOVER, lead.lost()).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(ha::failed("there is nobody else who could lead")),
+        }
+    }
+
+    /// Has whoever leads hand over until this member leads.
+    async fn take_the_lead(&self, call: &Call) -> Result<(), Refusal> {
+        self.ready().map_err(|why| ha::failed(&why))?;
+        let Some(hands_on) = &self.hands_on else {
+            return Err(ha::failed("cairn.namenode.followers.forward is off"));
+        };
+        let until = Instant::now() + HANDOVER;
+        let steps_down = Call { method: "transitionToStandby".to_string().into(), ..call.clone() };
+        let mut standing = self.standing.clone();
+        while self.leading().is_none() {
+            if Instant::now() >= until {
+                return Err(ha::failed("another member leads on"));
+            }
+            let now = standing.borrow_and_update().clone();
+            if let Standing::Follows { leader, .. } = &now {
+                let asked = hands_on.hand_to(leader, &steps_down);
+                if let Ok(Some(Err(error))) = tokio::time::timeout(HANDOVER, asked).await {
+                    tracing::warn!(%error, "who leads does not hand over");
+                }
+            }
+            // Somebody is elected within two election timeouts.
+            let is_new = |standing: &Standing| *standing != now;
+            let _ = tokio::time::timeout(PATIENCE, standing.wait_for(is_new)).await;
+            if matches!(*standing.borrow(), Standing::Nobody { .. }) {
+                let somebody = |now: &Standing| !matches!(now, Standing::Nobody { .. });
+                let _ = tokio::time::timeout(PATIENCE, standing.wait_for(somebody)).await;
+            }
+            while self.standing().leads() && self.leading().is_none() && Instant::now() < until {
+                tokio::time::sleep(FIRST_PAUSE).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a caller that is no superuser.
+    async fn check_superuser(&self, call: &Call) -> Result<(), Refusal> {
+        let Operators { groups, superuser, supergroup, .. } = &self.operators;
+        let (user, operation) = (&call.user.effective, &call.method);
+        match superuser {
+            Some(superuser) if superuser != user => {
+                match groups.of(user).await.contains(supergroup) {
+                    true => Ok(()),
+                    false => Err(Refusal::new(
+                        class::ACCESS_CONTROL,
+                        format!(
+                            "Access denied for user {user}. Superuser privilege is required for operation {operation}"
+                        ),
+                    )),
+                }
+            }
+            _ => Ok(()),
         }
     }
 }
 
+/// Whether another try may do better.
+fn is_passing(exception: &RemoteException) -> bool {
+    exception.is(class::STANDBY) || exception.is(class::RETRIABLE)
+}
+
 impl Service for Front {
     async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
-        let Some(Leading { service, lead }) = self.leading() else {
-            let answer = self.follow(&call).await;
-            return logged(&call, answer);
-        };
-        let until_lost = lead.lost();
-        tokio::select! {
-            answer = service.call(call) => answer,
-            // Whatever it waits for, somebody else decides of it now.
-            () = until_lost => Err(Refusal::standby(&self.standing.borrow().clone()).0),
+        match call.protocol.as_str() {
+            handing_on::PROTOCOL => {
+                self.takes.serve(&call, |handed| self.answer_handed(handed)).await
+            }
+            HA => {
+                self.operators.access.authorize_call(&call, &self.operators.groups).await?;
+                logged(&call, self.stand(&call).await)
+            }
+            _ => self.answer(call).await,
         }
     }
 
     fn call_now(&self, call: &Call) -> Option<Result<Vec<u8>, RemoteException>> {
-        self.leading()?.service.call_now(call)
+        let answer = self.leading()?.service.call_now(call)?;
+        // It is asked once more, and waits.
+        let waits = self.hands_on.is_some()
+            && answers(&call.protocol, &call.method) == Answers::Leader
+            && answer.as_ref().is_err_and(is_passing);
+        (!waits).then_some(answer)
     }
 
     async fn authorize(
@@ -87,9 +329,16 @@ impl Service for Front {
         protocol: Option<&str>,
         peer: SocketAddr,
     ) -> Result<(), RemoteException> {
+        // Each call there shows by itself that a member has sent it.
+        if protocol == Some(handing_on::PROTOCOL) {
+            return Ok(());
+        }
         match self.leading() {
             Some(Leading { service, .. }) => service.authorize(user, protocol, peer).await,
-            None => self.access.authorize(user, protocol, peer.ip(), &self.groups).await,
+            None => {
+                let Operators { access, groups, .. } = &self.operators;
+                access.authorize(user, protocol, peer.ip(), groups).await
+            }
         }
     }
 }

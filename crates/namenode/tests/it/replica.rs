@@ -7,6 +7,7 @@ use cairn_namenode::config::quorum::{MemberConfig, QuorumConfig};
 use cairn_namenode::replica::{self, RunningReplica};
 use cairn_namenode::standing::Standing;
 use cairn_wire::exception::class;
+use cairn_wire::proto::common as hadoop;
 use cairn_wire::proto::hdfs as pb;
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -20,6 +21,7 @@ struct Three {
     dir: TempDir,
     members: BTreeMap<String, MemberConfig>,
     running: [Option<RunningReplica>; 3],
+    forwards: bool,
 }
 
 impl Three {
@@ -34,7 +36,7 @@ impl Three {
         drop(ports);
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("key"), "what all members have\n").unwrap();
-        let three = Three { dir, members, running: [None, None, None] };
+        let three = Three { dir, members, running: [None, None, None], forwards: false };
         assert!(replica::found(three.config(0)).await.unwrap());
         assert!(!replica::found(three.config(0)).await.unwrap(), "it has one");
         three
@@ -51,6 +53,7 @@ impl Three {
                 dir: name_dir.join("quorum"),
                 election_timeout: Duration::from_millis(300),
                 id,
+                forwards: self.forwards,
             }),
             ..config(&name_dir)
         }
@@ -222,6 +225,73 @@ async fn a_member_that_follows_takes_datanodes_in_and_gives_no_orders() {
     assert!(answer.ha_status.txid > claimed && claimed > 1 << 43);
     assert!(answer.cmds.iter().any(|command| command.register_cmd.is_some()), "{:?}", answer.cmds);
     for at in (0..3).filter(|at| *at != leader) {
+        three.stop(at).await;
+    }
+}
+
+const HA: &str = "org.apache.hadoop.ha.HAServiceProtocol";
+
+impl Three {
+    /// What a member says of itself to `haadmin`.
+    async fn service_state(&self, at: usize) -> (i32, bool) {
+        let client = Client::at(&self.members[NAMES[at]].rpc, HA, "hdfs");
+        let told: hadoop::GetServiceStatusResponseProto = client
+            .call("getServiceStatus", &hadoop::GetServiceStatusRequestProto {})
+            .await
+            .unwrap();
+        (told.state, told.ready_to_become_active())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_asked_the_leader_answers_and_the_lead_can_be_moved() {
+    let mut three = Three::new().await;
+    three.forwards = true;
+    for at in 0..3 {
+        three.start(at).await;
+    }
+    three.leader().await;
+    three.wait_for_voters().await;
+    let leads = |at: &usize| matches!(three.standing(*at), Some(Standing::Leads { .. }));
+    let leader = (0..3).find(leads).unwrap();
+    for at in 0..3 {
+        let path = format!("/by{at}");
+        three.client(at).mkdirs(&path).await;
+        for asked in 0..3 {
+            assert_eq!(three.has(asked, &path).await, Ok(true), "{path} at {asked}");
+        }
+        assert_eq!(three.has(at, "/none").await, Ok(false));
+    }
+    // An exception of the leader is that of who was asked.
+    let next = (leader + 1) % 3;
+    let request = pb::GetListingRequestProto { src: "/none".into(), ..Default::default() };
+    let missing: Result<pb::GetListingResponseProto, _> =
+        three.client(next).call("getListing", &request).await;
+    assert_eq!(missing.unwrap().dir_list, None);
+    let save: Result<pb::SaveNamespaceResponseProto, _> =
+        three.client(next).call("saveNamespace", &pb::SaveNamespaceRequestProto::default()).await;
+    assert!(save.unwrap_err().is_remote(class::UNSUPPORTED_OPERATION));
+    let (active, standby) =
+        (hadoop::HAServiceStateProto::Active as i32, hadoop::HAServiceStateProto::Standby as i32);
+    for at in 0..3 {
+        let state = if at == leader { active } else { standby };
+        assert_eq!(three.service_state(at).await, (state, true), "{at}");
+    }
+    let client = Client::at(&three.members[NAMES[next]].rpc, HA, "hdfs");
+    let req_info = hadoop::HAStateChangeRequestInfoProto {
+        req_source: hadoop::HARequestSource::RequestByUser as i32,
+    };
+    let _: hadoop::TransitionToActiveResponseProto = client
+        .call("transitionToActive", &hadoop::TransitionToActiveRequestProto { req_info })
+        .await
+        .unwrap();
+    assert_eq!(three.service_state(next).await, (active, true));
+    three.client(leader).mkdirs("/moved").await;
+    // The leader ends; a client of another one only waits.
+    three.stop(next).await;
+    three.client(leader).mkdirs("/after").await;
+    assert_eq!(three.has(leader, "/moved").await, Ok(true));
+    for at in (0..3).filter(|at| *at != next) {
         three.stop(at).await;
     }
 }

@@ -63,6 +63,7 @@ fn send_heartbeat(identity: &Identity, standing: &Standing, call: &Call) -> Answ
         },
         // Nobody is to report in full.
         full_block_report_lease_id: Some(0),
+        term: standing.term(),
         ..Default::default()
     })
 }

@@ -70,7 +70,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         proves: of_groups.proves,
         retired: of_groups.retired,
         packs: of_groups.packs,
-        term: None,
+        term: node.standing.borrow().term(),
     })
 }
 

@@ -1,0 +1,246 @@
+"""Kills the leader of three NameNodes again and again while clients write, and looks for all that was acknowledged."""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(here, ".."))
+from cluster import Checks, free_port  # noqa: E402
+
+IDS = ["nn1", "nn2", "nn3"]
+DATANODES = 4
+PROVIDERS = {
+    "configured": "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider",
+    "hedging": "org.apache.hadoop.hdfs.server.namenode.ha.RequestHedgingProxyProvider",
+}
+CLASSES = ":".join(os.path.join(here, "..", "hadoop", "target", p) for p in ["classes", "lib/*"])
+GO = os.path.join(here, "..", "old", "target", "hdfs")
+
+
+def until(what, is_so, seconds=60):
+    end = time.monotonic() + seconds
+    while not (found := is_so()):
+        if time.monotonic() > end:
+            raise AssertionError(f"it is not so after {seconds} s: {what}")
+        time.sleep(0.02)
+    return found
+
+
+class Three:
+    def __init__(self, cairn, folder):
+        self.cairn, self.folder, self.processes = cairn, folder, {}
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(f"{folder}/conf")
+        with open(f"{folder}/key", "w") as key:
+            key.write("what all members of this quorum have")
+        self.rpc = {name: f"127.0.0.1:{free_port()}" for name in IDS}
+        self.conf = f"{folder}/conf"
+        keys = {
+            "fs.defaultFS": "hdfs://ns",
+            "dfs.nameservices": "ns",
+            "dfs.ha.namenodes.ns": ",".join(IDS),
+            "dfs.ha.fencing.methods": "shell(/bin/true)",
+            "dfs.client.failover.proxy.provider.ns": PROVIDERS["configured"],
+            "cairn.quorum.key-file": f"{folder}/key",
+            "dfs.heartbeat.interval": "1",
+        }
+        for name in IDS:
+            keys[f"dfs.namenode.rpc-address.ns.{name}"] = self.rpc[name]
+            keys[f"dfs.namenode.http-address.ns.{name}"] = f"127.0.0.1:{free_port()}"
+            keys[f"cairn.quorum.address.ns.{name}"] = f"127.0.0.1:{free_port()}"
+        text = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in keys.items())
+        for file in ["core-site.xml", "hdfs-site.xml"]:
+            with open(f"{self.conf}/{file}", "w") as out:
+                out.write(f"<configuration>{text}</configuration>")
+        self.run(*self.member("nn1"), "--found-quorum")
+        for name in IDS:
+            self.start(name)
+
+    def member(self, name):
+        keys = {
+            "dfs.ha.namenode.id": name,
+            "dfs.namenode.name.dir": f"{self.folder}/{name}",
+            "dfs.namenode.heartbeat.recheck-interval": "1000",
+            "dfs.namenode.redundancy.interval.seconds": "1",
+        }
+        words = [part for key, value in keys.items() for part in ("-D", f"{key}={value}")]
+        return [*words, "--log", "info", "namenode"]
+
+    def run(self, *words):
+        done = subprocess.run([self.cairn, "--conf", self.conf, *words], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise AssertionError(f"{words}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def launch(self, name, command):
+        with open(f"{self.folder}/{name}.log", "ab") as log:
+            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def start(self, name):
+        self.launch(name, [self.cairn, "--conf", self.conf, *self.member(name)])
+
+    def start_datanode(self, number):
+        ports = ["dfs.datanode.address", "dfs.datanode.ipc.address", "dfs.datanode.http.address"]
+        words = [part for key in ports for part in ("-D", f"{key}=127.0.0.1:0")]
+        data = ["datanode", "--data", f"{self.folder}/data-{number}"]
+        self.launch(f"datanode-{number}", [self.cairn, "--conf", self.conf, *words, *data])
+
+    def start_hadoop_datanode(self):
+        command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", CLASSES]
+        command += ["-Dlog4j.configuration=log4j-stderr.properties", "cairn.interop.Daemons", "datanode"]
+        command += ["--conf", self.conf, "--data", f"{self.folder}/data-hadoop"]
+        for key in ["dfs.datanode.address", "dfs.datanode.ipc.address", "dfs.datanode.http.address"]:
+            command += ["-D", f"{key}=127.0.0.1:{free_port()}"]
+        self.launch("datanode-hadoop", command)
+
+    def kill(self, name):
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def stop(self):
+        for name in list(self.processes):
+            self.kill(name)
+
+    def log(self, name):
+        with open(f"{self.folder}/{name}.log", encoding="utf-8", errors="replace") as log:
+            return re.sub("\x1b\\[[0-9;]*m", "", log.read())
+
+    def leads(self, after=0):
+        """Who has said that it leads in the greatest term behind `after`, if it lives, and that term."""
+        terms = {}
+        for name in IDS:
+            if name in self.processes:
+                told = re.findall(r"this NameNode (leads|does not lead any more).*?term=(\d+)", self.log(name))
+                if told and told[-1][0] == "leads" and int(told[-1][1]) > after:
+                    terms[name] = int(told[-1][1])
+        return max(((term, name) for name, term in terms.items()), default=None)
+
+    def leader(self):
+        found = self.leads()
+        return found and found[1]
+
+    def live(self):
+        return len(json.loads(self.run("--json", "report", "--live"))["live"])
+
+    def voters(self):
+        return len(re.findall("Promote", "".join(self.log(name) for name in IDS)))
+
+    def haadmin(self, *words):
+        command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{self.conf}:{CLASSES}"]
+        command += ["org.apache.hadoop.hdfs.tools.DFSHAAdmin", *words]
+        done = subprocess.run(command, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+
+class Writer:
+    """Hadoop's client, writing files one after the other."""
+
+    def __init__(self, three, name):
+        command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", CLASSES]
+        command += ["-Dlog4j.configuration=log4j-stderr.properties", "cairn.interop.FailoverWriter"]
+        command += [three.conf, PROVIDERS[name], f"/{name}"]
+        self.name = name
+        self.errors = open(f"{three.folder}/writer-{name}.log", "w")
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        if self.process.stdout.readline().strip() != "writes":
+            raise AssertionError(f"the writer {name} does not begin")
+
+    def end(self):
+        told, _ = self.process.communicate("stop\n", timeout=300)
+        return json.loads(told)
+
+
+def one_address(three, step):
+    """A client that knows one address writes and reads by a member that follows."""
+    follower = next(name for name in IDS if name in three.processes and name != three.leader())
+    namenode = three.rpc[follower]
+    env = {**os.environ, "HADOOP_NAMENODE": namenode, "HADOOP_USER_NAME": three.user}
+    source = f"{three.folder}/source"
+    with open(source, "wb") as out:
+        out.write(os.urandom(100_000))
+    path = f"/one-address-{step}"
+    for words in [["put", source, path], ["cat", path]]:
+        done = subprocess.run([GO, *words], env=env, capture_output=True)
+        if done.returncode != 0:
+            raise AssertionError(f"{words} at {follower}: {done.stderr.decode()}")
+    with open(source, "rb") as file:
+        if hashlib.sha256(file.read()).digest() != hashlib.sha256(done.stdout).digest():
+            raise AssertionError(f"{path} is not what was written")
+
+
+def kill_again_and_again(three, kills):
+    writers = [Writer(three, name) for name in PROVIDERS]
+    waits = []
+    for step in range(kills):
+        time.sleep(2)
+        term, leader = three.leads()
+        began = time.monotonic()
+        three.kill(leader)
+        until("another one leads", lambda: three.leads(after=term), 90)
+        waits.append(time.monotonic() - began)
+        one_address(three, step)
+        three.start(leader)
+    time.sleep(2)
+    print(f"        until another one served: {', '.join(f'{wait:.1f}' for wait in waits)} s", flush=True)
+    for writer in writers:
+        told = writer.end()
+        print(f"        {writer.name}: {json.dumps(told)}", flush=True)
+        if told["lost"] or told["errors"] or told["acknowledged"] < kills:
+            raise AssertionError(f"{writer.name}: {told}")
+
+
+def administer(three):
+    leader = until("somebody leads", three.leader)
+    other = next(name for name in IDS if name != leader)
+    for name in IDS:
+        code, told = three.haadmin("-getServiceState", name)
+        wanted = "active" if name == leader else "standby"
+        if code != 0 or wanted not in told:
+            raise AssertionError(f"{name} is {wanted}: {told}")
+        code, told = three.haadmin("-checkHealth", name)
+        if code != 0:
+            raise AssertionError(f"{name}: {told}")
+    code, told = three.haadmin("-failover", leader, other)
+    if code != 0:
+        raise AssertionError(told)
+    if three.leader() != other:
+        raise AssertionError(f"{three.leader()} leads, and not {other}: {told}")
+    code, told = three.haadmin("-getAllServiceState")
+    if code != 0 or told.count("active") != 1 or told.count("standby") != 2:
+        raise AssertionError(told)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cairn", required=True)
+    parser.add_argument("--kills", type=int, default=10)
+    args = parser.parse_args()
+    three = Three(os.path.abspath(args.cairn), os.path.join(here, "target", "cluster"))
+    three.user = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
+    checks = Checks()
+    try:
+        until("somebody leads", three.leader)
+        until("all vote", lambda: three.voters() >= 2)
+        for number in range(DATANODES):
+            three.start_datanode(number)
+        three.start_hadoop_datanode()
+        until("all DataNodes have registered", lambda: three.live() == DATANODES + 1, 90)
+        checks.check("a client with one address is served by a member that follows", lambda: one_address(three, "first"))
+        checks.check(f"Hadoop's client loses nothing while the leader is killed {args.kills} times",
+                     lambda: kill_again_and_again(three, args.kills))
+        checks.check("hdfs haadmin tells states and fails over", lambda: administer(three))
+    finally:
+        three.stop()
+    sys.exit(1 if checks.failed else 0)
+
+
+main()
