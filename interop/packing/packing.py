@@ -47,6 +47,7 @@ class Run(Checks):
             "cairn.ec.packing.enabled": "true",
             "cairn.ec.packing.container-size": "1m",
             "cairn.ec.packing.patience": "1",
+            "cairn.ec.contiguous.dead-share": "0.3",
             "dfs.block.access.token.enable": str(tokens).lower(),
         })
         self.fs = self.cluster.common["fs.defaultFS"]
@@ -112,6 +113,8 @@ class Run(Checks):
         self.check("Hadoop's client reads them", lambda: self.reads(files))
         self.check("their checksums are the same", lambda: self.same(self.sums(), sums))
         self.changes(files)
+        self.plain_again(files)
+        self.check("what lives in containers of which much is dead goes into others", self.packed_anew)
         self.check("nothing is lost when servers are killed while small files are packed", self.killed)
         for number in (0, 1):
             cluster.kill(f"datanode-{number}")
@@ -130,6 +133,13 @@ class Run(Checks):
             files["3/f10"] = files.pop("2/f10")
             assert self.hadoop("-cat", "/small/3/f10") == files["3/f10"]
 
+        def concatenated():
+            parts = [f"/small/2/f{at}" for at in (14, 18, 22)]
+            self.hadoop("-concat", *parts)
+            joined = b"".join(files.pop(f"2/f{at}") for at in (14, 18, 22))
+            files["2/f14"] = joined
+            assert self.hadoop("-cat", "/small/2/f14") == joined
+
         def deleted():
             self.cluster.run("admin", "allow-snapshot", "/small")
             self.hadoop("-createSnapshot", "/small", "s")
@@ -138,7 +148,95 @@ class Run(Checks):
 
         self.check("what is appended to a packed file is read behind it", appended)
         self.check("a packed file is read under another name", renamed)
+        self.check("packed files are put together", concatenated)
         self.check("a snapshot has a packed file that was deleted", deleted)
+
+    def plain_again(self, files):
+        """What asks for blocks of their own: cutting off, more copies, and an operator."""
+        run = self.cluster.run
+
+        def packed():
+            return self.status()["packed_blocks"]
+
+        def cut_off():
+            before = packed()
+            length = len(files["1/f13"]) - 100
+            self.hadoop("-truncate", "-w", str(length), "/small/1/f13")
+            files["1/f13"] = files["1/f13"][:length]
+            assert self.hadoop("-cat", "/small/1/f13") == files["1/f13"]
+            with open(f"{self.folder}/more", "wb") as file:
+                file.write(b"behind")
+            self.hadoop("-appendToFile", f"{self.folder}/more", "/small/1/f13")
+            files["1/f13"] += b"behind"
+            assert self.hadoop("-cat", "/small/1/f13") == files["1/f13"]
+            assert b"/f13" in self.hadoop("-ls", "/small/1") and packed() <= before
+
+        def more_copies():
+            self.hadoop("-setrep", "-w", "4", "/small/3/f15")
+            assert self.hadoop("-cat", "/small/3/f15") == files["3/f15"]
+            assert "Being unpacked" in run("ec", "status")
+
+        def unpacked():
+            tried = json.loads(run("ec", "unpack", "--dry-run", "/small/0", "--json"))
+            assert tried["packed_blocks"] > 10, tried
+            done = json.loads(run("ec", "unpack", "--wait", "/small/0", "--json"))
+            assert done["packed_blocks"] == tried["packed_blocks"], (tried, done)
+            left = json.loads(run("ec", "unpack", "--dry-run", "/small/0", "--json"))
+            assert left["packed_blocks"] == 0, left
+            report = run("fsck", "/small/0", "-files", "-blocks")
+            assert "HEALTHY" in report, report
+            self.reads({name[2:]: data for name, data in files.items() if name.startswith("0/")}, "/small/0")
+
+        def converted():
+            done = run("ec", "convert", "--replicate", "/small/3")
+            self.cluster.until("nothing of it is packed",
+                               lambda: json.loads(run("ec", "unpack", "--dry-run", "/small/3", "--json"))["packed_blocks"] == 0, 60)
+            self.reads({name[2:]: data for name, data in files.items() if name.startswith("3/")}, "/small/3")
+            assert "refused" not in done, done
+
+        def charged():
+            run("admin", "set-space-quota", "100m", "/small/1")
+            used = self.hadoop("-count", "-q", "/small/1").split()
+            run("admin", "clear-space-quota", "/small/1")
+            length, copies = sum(len(data) for name, data in files.items() if name.startswith("1/")), 3
+            taken = int(used[2]) - int(used[3])
+            assert length * 5 // 3 - 1000 <= taken < length * copies, (used, length)
+
+        self.check("a packed file is cut off, and goes on behind that", cut_off)
+        self.check("a packed file gets as many copies as are asked for", more_copies)
+        self.check("an operator has packed files be plain again", unpacked)
+        self.check("packed files are converted to copies", converted)
+        self.check("packed files count against quotas with their part of the parities", charged)
+
+    def packed_anew(self):
+        """Half of what is packed is deleted: what is left goes into other containers, and the space of the old ones comes back."""
+        local = f"{self.folder}/anew"
+        files = {f"f{at}": bytes_of(20_000, ("anew", at)) for at in range(160)}
+        os.makedirs(local)
+        for name, data in files.items():
+            with open(f"{local}/{name}", "wb") as file:
+                file.write(data)
+        def is_packed():
+            tried = json.loads(self.cluster.run("ec", "unpack", "--dry-run", "/small/anew", "--json"))
+            return tried["packed_blocks"] == len(files) and self.status()["packed_with_copies"] == 0
+
+        space = self.stored()
+        self.hadoop("-put", local, "/small/anew")
+        self.cluster.until("all is packed", is_packed, 180)
+        full = self.stored() - space
+        for name in [f"f{at}" for at in range(0, 160, 2)]:
+            files.pop(name)
+        self.hadoop("-rm", "-skipTrash", *[f"/small/anew/f{at}" for at in range(0, 160, 2)])
+        try:
+            self.cluster.until("the space of what was deleted is back",
+                               lambda: is_packed() and self.stored() - space < 0.65 * full, 180)
+        except AssertionError:
+            print(full, self.stored() - space, self.cluster.run("ec", "status"))
+            raise
+        print(f"        {full} bytes on disk, {self.stored() - space} after half was deleted, {self.status()['emptied']} containers emptied")
+        assert self.status()["emptied"] > 0
+        self.reads(files, "/small/anew")
+        self.hadoop("-rm", "-r", "-skipTrash", "/small/anew")
 
     def killed(self):
         """Writes files, and kills the NameNode or a DataNode every second or so while they are packed."""

@@ -171,7 +171,7 @@ impl World<'_> {
                 recoveries.into_iter().map(task).collect()
             }
             // Nothing is packed in the simulation.
-            Command::Pack(_) => Vec::new(),
+            Command::Pack(_) | Command::Unpack(_) => Vec::new(),
             Command::Encode(orders) => {
                 let task = |order: EncodeOrder| {
                     let group = self.name_node.group_of(order.group.id)?;

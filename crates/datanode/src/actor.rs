@@ -19,7 +19,7 @@ use crate::error::{DataNodeError, Result};
 use crate::members::Member;
 use crate::node::Node;
 use crate::ops::reconstruct::{
-    start_encodes, start_packs, start_proves, start_rebuilds, start_scrubs,
+    start_encodes, start_packs, start_proves, start_rebuilds, start_scrubs, start_unpacks,
 };
 use crate::volume::Usage;
 use cairn_replica::{Claim, Heard};
@@ -226,6 +226,7 @@ fn obey(node: &Arc<Node>, member: Member, answer: HeartbeatResponseProto) -> boo
     start_scrubs(node, answer.scrubs);
     start_encodes(node, answer.encodes);
     start_packs(node, answer.packs);
+    start_unpacks(node, answer.unpacks);
     start_rebuilds(node, answer.group_rebuilds);
     start_proves(node, answer.proves);
     if !answer.retired.is_empty() {

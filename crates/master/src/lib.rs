@@ -8,7 +8,7 @@
 //!   blocks. Nothing else is awaited, so that any driver can carry it: threads in the NameNode, one seed in the
 //!   simulation.
 //! - The operations, each a plain `async fn`: [`add_block`], [`complete`], [`append`], [`pipeline`], [`lease`],
-//!   [`synchronize`], and those of [`contiguous`] groups; and [`follow_up`], what follows when DataNodes have told something.
+//!   [`synchronize`], [`truncate`], and those of [`contiguous`] groups; and [`follow_up`], what follows when DataNodes have told something.
 //! - [`reports`]: what DataNodes tell, one step at a time; [`orders`]: what the namespace adds to what they are told.
 //! - [`facts`]: what blocks should be, read from a state of the namespace for the cluster.
 //! - [`group`]: when entries are applied, made durable and shown.
@@ -29,6 +29,7 @@ pub mod orders;
 pub mod pipeline;
 pub mod reports;
 pub mod synchronize;
+pub mod truncate;
 
 pub use effects::FollowUp;
 pub use facts::Lookup;

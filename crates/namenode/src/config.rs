@@ -341,6 +341,9 @@ pub struct NameNodeConfig {
     pub container_len: u64,
     /// How long blocks wait for others until they are packed in smaller containers. Key `cairn.ec.packing.patience`.
     pub pack_patience: Duration,
+    /// The part of the bytes of a group of containers that may be of no block any more. Key
+    /// `cairn.ec.packing.dead-share`.
+    pub pack_dead_share: f64,
     /// The part of the bytes of three copies that a contiguous group may take at most. Key `cairn.ec.contiguous.pays`.
     pub group_pays: f64,
     /// The part of the bytes of a contiguous group's members that may be of no file any more. Key
@@ -570,6 +573,7 @@ impl Default for NameNodeConfig {
             packs: false,
             container_len: 64 * MIB,
             pack_patience: Duration::from_secs(24 * 3600),
+            pack_dead_share: 0.2,
             group_pays: 0.6,
             group_dead_share: 0.25,
             keep_converted: Duration::from_secs(24 * 3600),

@@ -3,6 +3,7 @@
 //! What that takes, and in which order, is in `cairn_master::contiguous`.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use cairn_master::OpError;
 use cairn_master::contiguous::counts;
@@ -15,7 +16,7 @@ use tracing::{info, warn};
 
 use crate::clock::TICK_MIN;
 use crate::node::NameNode;
-use crate::node::group_work::one_more;
+use crate::node::group_work::{GroupWork, one_more};
 
 /// Steps in which one round counts, at most.
 const COUNTED_MAX: usize = 10;
@@ -55,6 +56,7 @@ impl NameNode {
             pack: self.config.packs.then_some(PackRules {
                 container_len: self.config.container_len,
                 patience_ms: self.config.pack_patience.as_millis() as u64,
+                dead_share_max: self.config.pack_dead_share,
             }),
         };
         let mut unjudged = self.encoded.take();
@@ -112,13 +114,13 @@ impl NameNode {
                 info!(%group, "a contiguous group with dead members is dissolved");
                 one_more(&work.renewed);
             }
-            News::OfContainer(news) => tell_of_container(news),
+            News::OfContainer(news) => tell_of_container(news, work),
             News::NotDissolved(group, why) => info!(why, %group, "a contiguous group stays"),
         }
     }
 }
 
-fn tell_of_container(news: PackNews) {
+fn tell_of_container(news: PackNews, work: &GroupWork) {
     match news {
         PackNews::Begun(container) => {
             info!(%container, "a container of small blocks is to be written")
@@ -132,8 +134,17 @@ fn tell_of_container(news: PackNews) {
             info!(%container, why, "a container of small blocks is given up");
         }
         PackNews::Ended(container) => info!(%container, "nobody needs a container any more"),
+        PackNews::Emptying(container) => {
+            info!(%container, "what lives in a container goes into others, as much of it is dead");
+            one_more(&work.emptied);
+        }
+        PackNews::UnpackedAsAsked(count) => {
+            info!(count, "blocks are plain again");
+            work.unpacked.fetch_add(count as u64, Ordering::Relaxed);
+        }
         PackNews::Unpacked(count) => {
             warn!(count, "blocks are plain again, whose containers cannot be had");
+            work.unpacked.fetch_add(count as u64, Ordering::Relaxed);
         }
     }
 }

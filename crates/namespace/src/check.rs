@@ -1,7 +1,7 @@
 //! Whether what is in a store hangs together: each record that another one speaks of is there and says the same.
 
 use crate::block::{self, Block, PackedIn, index_of, position_from, position_key};
-use crate::container;
+use crate::container::{self, ContainerState};
 use crate::counter::{self, Counter};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId, child_id, child_key};
@@ -37,6 +37,7 @@ pub fn check(store: &dyn StoreRead, problem: &mut dyn FnMut(String)) -> Result<C
         checked.blocks += 1;
         tell(check_block(store, key, value), problem)
     })?;
+    each(store, Table::Container, &mut |_, value| tell(check_container(store, value), problem))?;
     // What only snapshots have is counted, and is not in the table.
     let mut removed = snapshot::all_removed(store)?;
     removed.dedup();
@@ -152,6 +153,35 @@ fn check_position(store: &dyn StoreRead, key: &[u8], value: &[u8]) -> Result<Wro
         }
         Some(_) => Ok(()),
     })
+}
+
+/// What is counted of a container is what is packed in it.
+fn check_container(store: &dyn StoreRead, value: &[u8]) -> Result<Wrong> {
+    let of = container::decode(value)?;
+    let (mut from, mut live, mut live_len) = (0, 0, 0);
+    loop {
+        let rows = container::slots(store, of.id, from, PAGE)?;
+        for (slot, member) in &rows {
+            let packed = block::get(store, member.id)?.and_then(|block| block.packed);
+            if packed.is_some_and(|at| (at.container, at.slot) == (of.id, *slot)) {
+                live += 1;
+                live_len += member.len;
+            } else if matches!(of.state, ContainerState::Packed | ContainerState::Emptying { .. }) {
+                return Ok(Err(format!("slot {slot} of container {} has no block", of.id)));
+            }
+        }
+        match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => from = last + 1,
+            _ => break,
+        }
+    }
+    match (live, live_len) == (of.live, of.live_len) {
+        true => Ok(Ok(())),
+        false => Ok(Err(format!(
+            "{} blocks of {} bytes are counted in container {}, and {live} of {live_len} are there",
+            of.live, of.live_len, of.id
+        ))),
+    }
 }
 
 /// A block is at its place, or its file has others now and snapshots have it.

@@ -240,5 +240,7 @@ commands! {
     122 Pack: ops::pack::Pack,
     123 AbandonPack: ops::pack::AbandonPack,
     124 EndPack: ops::pack::EndPack,
-    125 Unpack: ops::pack::Unpack,
+    125 Unpack: ops::unpack::Unpack,
+    126 Repack: ops::repack::Repack,
+    127 BeginUnpack: ops::unpack::BeginUnpack,
 }

@@ -11,6 +11,7 @@ use crate::encoding::{encode_enum, encode_struct, from_record, to_record};
 use crate::error::{Result, StoreError};
 use crate::group::ChecksumShape;
 use crate::store::{StoreRead, StoreTxn, Table};
+use crate::waiting;
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId};
 use std::ops::ControlFlow;
 
@@ -39,6 +40,8 @@ pub struct Container {
     pub live: u64,
     /// Their bytes.
     pub live_len: u64,
+    /// The containers into which blocks of this one have gone. It does not end before these are safe.
+    pub moved_to: Vec<BlockId>,
 }
 
 /// A block that is packed, or is to be, as it was found.
@@ -52,9 +55,11 @@ pub struct PackedBlock {
     pub len: u64,
     /// CRC32C of these.
     pub crc32c: u32,
+    /// The container that it was in; none if it was plain. It is packed only if it is there still.
+    pub from: Option<BlockId>,
 }
 
-encode_struct!(PackedBlock { id, gs, len, crc32c });
+encode_struct!(PackedBlock { id, gs, len, crc32c, from });
 
 /// How far a container has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +80,11 @@ pub enum ContainerState {
     },
     /// All that could be packed in it are.
     Packed,
+    /// So much in it is dead that what lives goes into other containers, for which it waits as if it were plain.
+    Emptying {
+        /// The first slot whose block does not wait yet; none if all do.
+        next: Option<u32>,
+    },
     /// It is given up; what was to be packed waits again.
     Ending,
 }
@@ -85,6 +95,7 @@ encode_enum!(ContainerState {
     3 => Packing { next, offset },
     4 => Packed,
     5 => Ending,
+    6 => Emptying { next },
 });
 encode_struct!(Container {
     id,
@@ -97,12 +108,28 @@ encode_struct!(Container {
     packed_len,
     live,
     live_len,
+    moved_to,
 });
 
 impl Container {
     /// Whether blocks may be packed in it: it must not get lost.
     pub fn is_needed(&self) -> bool {
-        matches!(self.state, ContainerState::Packing { .. } | ContainerState::Packed)
+        matches!(
+            self.state,
+            ContainerState::Packing { .. }
+                | ContainerState::Packed
+                | ContainerState::Emptying { .. }
+        )
+    }
+
+    /// Whether what is packed in it is to go into other containers.
+    pub fn is_emptying(&self) -> bool {
+        matches!(self.state, ContainerState::Emptying { .. })
+    }
+
+    /// Bytes in it that no block has any more.
+    pub fn dead_len(&self) -> u64 {
+        self.packed_len.saturating_sub(self.live_len)
     }
 }
 
@@ -209,10 +236,23 @@ pub(crate) fn bring_back(store: &mut dyn StoreTxn, block: &Block) -> Result<()> 
     let Some(PackedIn { container, slot, .. }) = block.packed else { return Ok(()) };
     let Some(crc32c) = block.unit_crcs.first().copied().flatten() else { return Ok(()) };
     let (id, gs, len) = (block.id, block.gs, block.len);
-    put_slot(store, container, slot, &PackedBlock { id, gs, len, crc32c })?;
+    put_slot(store, container, slot, &PackedBlock { id, gs, len, crc32c, from: None })?;
     let mut of = expect(store, container)?;
     of.live += 1;
     of.live_len += len;
     put(store, &of)?;
+    if of.is_emptying() {
+        waiting::begin_packed(store, id, 0)?;
+    }
     counter::add(store, Counter::Packed, 1)
+}
+
+/// A block has gone from one container into another.
+pub(crate) fn note_moved(store: &mut dyn StoreTxn, from: BlockId, to: BlockId) -> Result<()> {
+    let mut of = expect(store, from)?;
+    if !of.moved_to.contains(&to) {
+        of.moved_to.push(to);
+        put(store, &of)?;
+    }
+    Ok(())
 }

@@ -68,6 +68,8 @@ exceptions! {
     LastBlockNotReplicated = "java.io.IOException",
     /// The client may try again soon.
     Retriable = "org.apache.hadoop.ipc.RetriableException",
+    /// A packed block is to be changed, which must be plain first; the client may try again soon.
+    Packed = "org.apache.hadoop.ipc.RetriableException",
     /// An extended attribute that is not there, or not to be seen.
     XAttrNotFound = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException",
     /// A file is to be made in an encryption zone, and the call has no key of that zone for it.

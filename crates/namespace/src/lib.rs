@@ -50,6 +50,7 @@ mod storage_policy;
 pub mod store;
 pub mod token;
 mod tree;
+pub mod unpacking;
 pub mod usage;
 pub mod waiting;
 mod xattr;

@@ -27,6 +27,7 @@ pub mod orders;
 pub mod pack;
 pub mod pipeline;
 pub mod rename;
+pub mod repack;
 pub mod satisfy_storage_policy;
 pub mod set_owner;
 pub mod set_permission;
@@ -39,6 +40,7 @@ pub mod swap_blocks;
 pub mod token;
 pub mod truncate;
 pub mod unit_crcs;
+pub mod unpack;
 pub mod xattr;
 
 use crate::block::{self, Block, BlockRef, BlockState};

@@ -38,13 +38,15 @@ pub use crate::orders::get as orders;
 pub use crate::policy_admin::PolicyInfo;
 pub use crate::snapshot::held::Held;
 pub use crate::status::{FileStatus, Listing};
+pub use crate::unpacking::{asked_after as unpacking_after, is_asked as is_unpacking};
 pub use crate::waiting::{
     Waiting, due as waiting, due_of as waiting_since, due_small as waiting_to_be_packed,
 };
 pub use blocks::{
-    BlockInfo, FileBlocks, blocks_after, blocks_of_file, copy_of, file_blocks, file_blocks_at,
-    file_of_block, get_block, get_blocks, get_blocks_by_id, has_snapshots, incomplete_blocks,
-    incomplete_held_blocks, last_block, plan_add_block, storage_policy_of_block,
+    BlockInfo, FileBlocks, blocks_after, blocks_of_file, copies_of_block, copy_of, file_blocks,
+    file_blocks_at, file_of_block, get_block, get_blocks, get_blocks_by_id, has_snapshots,
+    incomplete_blocks, incomplete_held_blocks, last_block, packed_blocks_of_file, packed_cut,
+    plan_add_block, storage_policy_of_block,
 };
 pub use direct::{SmallFile, visit_file_info, visit_small_file};
 pub use layout::{FileLayout, file_layout};

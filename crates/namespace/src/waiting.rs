@@ -154,6 +154,11 @@ fn begin(
     }
 }
 
+/// A packed block waits for another container.
+pub(crate) fn begin_packed(store: &mut dyn StoreTxn, id: BlockId, due_ms: u64) -> Result<()> {
+    put(store, id, due_ms.min(SMALL - 1) | SMALL)
+}
+
 /// A container may be in a group from now on.
 pub(crate) fn begin_container(
     store: &mut dyn StoreTxn,
@@ -185,7 +190,8 @@ pub(crate) fn reopened(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
     if inode.file().is_none_or(|file| !file.redundancy.is_contiguous()) {
         return Ok(());
     }
-    for block in last_two(store, inode)? {
+    // One that is packed waits for another container, whoever writes behind it.
+    for block in last_two(store, inode)?.iter().filter(|block| !block.is_coded()) {
         forget(store, block.id)?;
     }
     Ok(())

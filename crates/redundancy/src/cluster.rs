@@ -403,7 +403,7 @@ impl Cluster {
     pub fn block_removed(&mut self, id: BlockId, gs: GenerationStamp) {
         self.groups.forget_retired(id);
         self.groups.forget_container(id);
-        self.packed.note(id, false);
+        self.packed.forget(id);
         self.forget_block(id, gs);
     }
 

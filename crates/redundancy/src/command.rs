@@ -23,6 +23,8 @@ pub enum Command {
     Encode(Vec<EncodeOrder>),
     /// Write containers of small blocks. Only for DataNodes that take groups.
     Pack(Vec<PackOrder>),
+    /// Write packed blocks as plain replicas. Only for DataNodes that take groups.
+    Unpack(Vec<UnpackOrder>),
     /// Read replicas of members of contiguous groups as their disks have them. Only for DataNodes that take groups.
     Prove(Vec<ProveOrder>),
     /// Blocks that no file has any more, kept for the others of their groups: clients are not served. Only for DataNodes
@@ -114,6 +116,15 @@ pub struct PackOrder {
     /// The container, whose length is not known.
     pub container: BlockRef,
     /// Where it goes: to the node that writes it.
+    pub storage: StorageHandle,
+}
+
+/// A packed block that is to be written as a plain replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnpackOrder {
+    /// The block.
+    pub block: BlockRef,
+    /// Where the replica goes: to the node that writes it.
     pub storage: StorageHandle,
 }
 

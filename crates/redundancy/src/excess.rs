@@ -84,7 +84,7 @@ impl Cluster {
         if facts.packed.is_some() {
             return self.check_packed(lookup, id, &facts);
         }
-        self.packed.note(id, false);
+        self.packed.forget(id);
         let slots = Slots::of(lookup, id, &facts);
         if slots.id != id {
             self.low.queues_mut().remove(id);

@@ -68,7 +68,7 @@ pub use clock::{Dice, Now};
 pub use cluster::{Cluster, Tick};
 pub use command::{
     BlockRecovery, Command, EncodeMember, EncodeOrder, GroupRebuild, PackOrder, ProveOrder,
-    Reconstruction, Transfer,
+    Reconstruction, Transfer, UnpackOrder,
 };
 pub use config::{Config, SlowConfig};
 pub use error::RedundancyError;

@@ -120,8 +120,11 @@ impl Cluster {
         query: &MoveQuery,
         id: BlockId,
     ) -> Option<MovableBlock> {
-        // A balancer knows nothing of the other units of a contiguous group.
-        let is_movable = |facts: &BlockFacts| facts.group.is_none() && !id.is_parity();
+        // A balancer knows nothing of the other units of a contiguous group. A container is one of them, or not for long
+        // none; a replica of what is packed in it is to go.
+        let is_movable = |facts: &BlockFacts| {
+            facts.group.is_none() && facts.packed.is_none() && !id.is_parity() && !id.is_container()
+        };
         let facts = lookup.block(id).filter(is_movable)?;
         if facts.state != BlockState::Complete || facts.len < query.min_block_len {
             return None;

@@ -18,6 +18,7 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 pub(crate) mod known;
 #[cfg(test)]
 mod tests;
+mod unpack;
 
 /// Packed blocks with plain replicas that a tick looks at.
 const STEP: usize = 500;
@@ -54,6 +55,11 @@ impl Cluster {
         self.groups.begin(id, Attempt { gs, encoder, since_ms, members, kept, ended: None });
         let container = BlockRef { id, gs, len: 0 };
         self.work.give(encoder).packs.push(PackOrder { container, storage });
+    }
+
+    /// Whether any container is being written.
+    pub fn is_packing(&self) -> bool {
+        self.groups.attempts().any(|(id, _)| id.is_container())
     }
 
     /// Tells that a container is written, or given up.
@@ -133,6 +139,23 @@ impl Cluster {
         }
     }
 
+    /// Somebody says that he got bad bytes of a packed block from a node: has the container's replica there read where it
+    /// is, or another one. Only what its DataNode finds makes it bad.
+    pub(crate) fn have_container_looked_at(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        container: BlockId,
+        node: NodeHandle,
+    ) {
+        let Some(slots) = group_of(lookup, container) else { return };
+        let Some(unit) = slots.unit_of(container) else { return };
+        let mut storages = self.readable_places(container);
+        if storages.iter().any(|storage| self.storage(*storage).node == node) {
+            storages.retain(|storage| self.storage(*storage).node == node);
+        }
+        self.have_one_proven(&slots, [(unit, storages)]);
+    }
+
     /// The containers of a group that were not read where they are since their storage began its life, and where
     /// they are.
     fn unproven(&self, slots: &Slots) -> Vec<(UnitIndex, Vec<StorageHandle>)> {
@@ -159,6 +182,9 @@ impl Cluster {
         self.note_leaving_of(&slots, None);
         self.packed.note(id, !places.is_empty());
         let Some(container) = facts.packed.filter(|_| !places.is_empty()) else { return };
+        if self.packed.is_asked(id) {
+            return;
+        }
         if !self.is_container_safe(lookup, container, self.last_event) {
             self.have_containers_proven(lookup, container);
             return;
@@ -188,7 +214,9 @@ impl Cluster {
                 let place = self.blocks.on(*storage, block.id);
                 let is_chosen = place.is_some_and(|place| place.excess);
                 let is_safe = |container| self.is_container_safe(lookup, container, now);
-                let may_go = !self.groups.is_held() && facts.packed.is_some_and(is_safe);
+                let may_go = !self.groups.is_held()
+                    && !self.packed.is_asked(block.id)
+                    && facts.packed.is_some_and(is_safe);
                 if is_chosen && !may_go {
                     kept.push((*storage, block.id));
                 }

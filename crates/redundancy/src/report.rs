@@ -340,6 +340,11 @@ impl Cluster {
             storage.node == node && place.unit == block.id.unit() && named
         });
         let Some(storage) = on_node.map(|place| place.storage) else {
+            if let Some(container) = facts.packed {
+                // One reader does not have thousands of others' files made anew.
+                self.have_container_looked_at(lookup, container, node);
+                return Ok(());
+            }
             return Err(RedundancyError::UnknownBlock { id: block.id.0 });
         };
         if facts.state == BlockState::Complete && block.gs != facts.gs {

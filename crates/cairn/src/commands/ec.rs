@@ -5,6 +5,7 @@
 
 mod convert;
 mod groups;
+mod unpack;
 
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
@@ -30,6 +31,7 @@ usage: cairn ec -listPolicies
        cairn ec -listCodecs
        cairn ec -verifyClusterSetup [-policy POLICY...]
        cairn ec convert (--policy POLICY | --replicate) [--dry-run] [--wait] PATH
+       cairn ec unpack [--dry-run] [--wait] PATH
        cairn ec status
        cairn ec pause|resume form|drop|renew|convert...";
 
@@ -77,6 +79,7 @@ async fn run_own(
 ) -> Result<Result<ExitCode>, clap::Error> {
     Ok(match word {
         "convert" => convert::run(settings, convert::Args::try_parse_from(words)?).await,
+        "unpack" => unpack::run(settings, unpack::Args::try_parse_from(words)?).await,
         "status" => groups::status(settings, groups::StatusArgs::try_parse_from(words)?).await,
         "pause" | "resume" => {
             let args = groups::PauseArgs::try_parse_from(words)?;

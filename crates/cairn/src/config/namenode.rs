@@ -35,6 +35,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.boolean("cairn.ec.packing.enabled", &mut c.packs)?;
     conf.bytes("cairn.ec.packing.container-size", &mut c.container_len)?;
     conf.seconds("cairn.ec.packing.patience", &mut c.pack_patience)?;
+    conf.read("cairn.ec.packing.dead-share", positive_ratio, &mut c.pack_dead_share)?;
     conf.read("cairn.ec.contiguous.pays", positive_ratio, &mut c.group_pays)?;
     conf.read("cairn.ec.contiguous.dead-share", positive_ratio, &mut c.group_dead_share)?;
     conf.seconds("cairn.ec.convert.keep-old", &mut c.keep_converted)?;

@@ -30,6 +30,17 @@ impl FileSystem {
         Ok(ConvertedFiles { outcomes, survey: survey(&response.survey) })
     }
 
+    /// Has packed blocks of files be plain again, by the files' numbers, as soon as there are replicas of them. If
+    /// `is_trial` nothing is done. Returns how many blocks are packed, and their bytes.
+    ///
+    /// At most 1000 files at a time.
+    pub async fn unpack_files(&self, files: &[u64], is_trial: bool) -> Result<(u64, u64)> {
+        let request = UnpackFilesRequestProto { file_ids: files.to_vec(), dry_run: Some(is_trial) };
+        let response: UnpackFilesResponseProto =
+            self.session.namenode.call("unpackFiles", &request).await?;
+        Ok((response.blocks, response.bytes))
+    }
+
     /// What contiguous groups come to.
     pub async fn group_status(&self) -> Result<GroupStatus> {
         let request = GetGroupStatusRequestProto {};
@@ -58,6 +69,13 @@ impl FileSystem {
             packed_bytes: told.packed_bytes(),
             dead_packed_bytes: told.dead_packed_bytes(),
             packed_with_copies: told.packed_with_copies(),
+            container_space: told.container_space(),
+            emptying_containers: told.emptying_containers(),
+            unpacking: told.unpacking(),
+            small_blocks: told.small_blocks(),
+            small_bytes: told.small_bytes(),
+            emptied: told.emptied(),
+            unpacked: told.unpacked(),
         })
     }
 

@@ -142,4 +142,18 @@ pub struct GroupStatus {
     pub dead_packed_bytes: u64,
     /// Packed blocks of which copies are still to be deleted.
     pub packed_with_copies: u64,
+    /// Bytes of groups of containers, with their parities.
+    pub container_space: u64,
+    /// Containers whose blocks go into others, for what is dead in them.
+    pub emptying_containers: u64,
+    /// Packed blocks that are to be plain again.
+    pub unpacking: u64,
+    /// Small blocks that wait to be packed.
+    pub small_blocks: u64,
+    /// Their bytes, once.
+    pub small_bytes: u64,
+    /// Containers that were begun to be emptied since the NameNode's start.
+    pub emptied: u64,
+    /// Packed blocks that became plain again since then.
+    pub unpacked: u64,
 }

@@ -29,7 +29,7 @@ mod view;
 pub(crate) use checksum::decoded_checksum;
 pub(crate) use groups::{
     Decoder, Group, Packed, Place, Unpacked, start_encodes, start_packs, start_proves,
-    start_rebuilds,
+    start_rebuilds, start_unpacks,
 };
 pub(crate) use scrub::start as start_scrubs;
 pub(crate) use view::{View, ViewReader};

@@ -14,7 +14,7 @@ mod viewed;
 
 use super::answer::answer_error;
 use super::peer_checksum::peer_checksum;
-use super::reconstruct::{Decoder, View};
+use super::reconstruct::{Decoder, Unpacked, View};
 use super::send::{Packets, hear_verdict};
 use crate::dataset::{Block, Checksum, not_found};
 use crate::error::{DataNodeError, Result};
@@ -142,6 +142,19 @@ fn found(node: &Node, block: &Block, located: &Arc<Located>) -> Result<Option<Fo
     };
     let relays = relays.into_iter().map(|relay| relay.datanode.clone()).collect();
     Ok(Some(Found { len, relays, how }))
+}
+
+/// All of a packed block, for servers that write it anew. The NameNode is asked where it is now; fails for what is not
+/// packed.
+pub(crate) async fn read_packed(node: &Arc<Node>, block: &Block) -> Result<(Unpacked, Checksum)> {
+    node.dataset.check_pool(&block.pool)?;
+    let located = ask(node, block).await?;
+    let place = located.and_then(|located| {
+        let packed = located.answer.packed.as_ref()?;
+        Some(packed::Place::decode(block, packed, &located))
+    });
+    let place = place.transpose()?.ok_or_else(|| not_found(block))?;
+    Ok((place.read(node).await?, place.checksum()))
 }
 
 /// Answers a client's read of a block that is not here.

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 const WINDOW: usize = 300;
 /// Blocks that are tried for a group, for each slot.
 const TRIED: usize = 4;
-/// How long containers wait for others until fewer than a group has slots are one, in ms.
+/// How long containers wait for others that are being written until fewer than a group has slots are one, in ms.
 const CONTAINERS_WAIT_MS: u64 = 600_000;
 /// Plans of one look that may lead to no group.
 const FAILED_MAX: usize = 20;
@@ -114,7 +114,9 @@ fn candidate(look: &Look<'_>, waiting: Waiting) -> Result<Option<((PolicyId, u8)
         // Those of a batch are of one length, and of no file.
         let Some(container) = container::get(look.store, id)? else { return Ok(None) };
         let storage_policy = look.lookup().storage_policy(id);
-        let is_alone = look.now.elapsed_ms >= waiting.due_ms.saturating_add(CONTAINERS_WAIT_MS);
+        // Others of its batch may still be written.
+        let is_alone = !look.cluster.is_packing()
+            || look.now.elapsed_ms >= waiting.due_ms.saturating_add(CONTAINERS_WAIT_MS);
         let owner = InodeId::CONTAINERS;
         let (parent, file) = (owner, owner);
         let (block, index) = (reference, 0);

@@ -42,6 +42,14 @@ pub struct Counts {
     pub packed_bytes: u64,
     /// Bytes in them that no block has any more.
     pub left_bytes: u64,
+    /// Those of them that are being emptied.
+    pub emptying: u64,
+    /// Bytes of groups of containers, with their parities.
+    pub container_space: u64,
+    /// Small blocks that wait to be packed, or to be packed anew.
+    pub small: u64,
+    /// Bytes of those.
+    pub small_bytes: u64,
 }
 
 /// How far a walk has come, and what it has counted.
@@ -52,6 +60,8 @@ pub struct Walk {
     containers_done: bool,
     container: Option<BlockId>,
     waiting: Option<Waiting>,
+    waiting_done: bool,
+    small: Option<Waiting>,
     counts: Counts,
 }
 
@@ -72,13 +82,24 @@ impl Walk {
             self.containers_done = containers.len() < STEP;
             return Ok(None);
         }
-        let waiting = query::waiting(store, u64::MAX - 1, self.waiting, STEP)?;
-        for one in &waiting {
-            let Some(block) = block::get(store, one.id)? else { continue };
-            self.counts.add_waiting(one.due_ms, block.len, elapsed_ms);
+        if !self.waiting_done {
+            let waiting = query::waiting(store, u64::MAX - 1, self.waiting, STEP)?;
+            for one in &waiting {
+                let Some(block) = block::get(store, one.id)? else { continue };
+                self.counts.add_waiting(one.due_ms, block.len, elapsed_ms);
+            }
+            self.waiting = waiting.last().copied();
+            self.waiting_done = waiting.len() < STEP;
+            return Ok(None);
         }
-        self.waiting = waiting.last().copied();
-        if waiting.len() == STEP {
+        let small = query::waiting_to_be_packed(store, u64::MAX - 1, self.small, STEP)?;
+        for one in &small {
+            let Some(block) = block::get(store, one.id)? else { continue };
+            self.counts.small += 1;
+            self.counts.small_bytes = self.counts.small_bytes.saturating_add(block.len);
+        }
+        self.small = small.last().copied();
+        if small.len() == STEP {
             return Ok(None);
         }
         Ok(Some(std::mem::take(self).counts))
@@ -96,6 +117,11 @@ impl Counts {
         if is_needed {
             let parity: u64 = group.parities.iter().map(|parity| parity.len).sum();
             self.parity = self.parity.saturating_add(parity);
+            if group.members().any(|(_, member)| member.id.is_container()) {
+                let members: u64 = group.members().map(|(_, member)| member.len).sum();
+                let space = self.container_space.saturating_add(members);
+                self.container_space = space.saturating_add(parity);
+            }
             self.groups += u64::from(group.is_formed());
             self.dissolving += u64::from(group.is_dissolving());
         }
@@ -103,10 +129,10 @@ impl Counts {
 
     fn add_container(&mut self, of: &Container) {
         self.containers += 1;
+        self.emptying += u64::from(of.is_emptying());
         self.packed += of.live;
         self.packed_bytes = self.packed_bytes.saturating_add(of.live_len);
-        let left = of.packed_len.saturating_sub(of.live_len);
-        self.left_bytes = self.left_bytes.saturating_add(left);
+        self.left_bytes = self.left_bytes.saturating_add(of.dead_len());
     }
 
     fn add_waiting(&mut self, due_ms: u64, len: u64, elapsed_ms: u64) {

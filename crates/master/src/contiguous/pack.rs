@@ -9,7 +9,8 @@ use crate::contiguous::Formation;
 use crate::op::{Look, Op, OpError, Submission};
 use cairn_namespace::container::{Container, ContainerState};
 use cairn_namespace::group::ChecksumShape;
-use cairn_namespace::ops::pack::{AbandonPack, BeginPack, EndPack, Pack, SealPack, Unpack};
+use cairn_namespace::ops::pack::{AbandonPack, BeginPack, EndPack, Pack, SealPack};
+use cairn_namespace::ops::unpack::Unpack;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Outcome, block, container, query};
 use cairn_redundancy::packed::NotSealed;
@@ -17,11 +18,16 @@ use cairn_redundancy::{BlockRef, NodeHandle, StorageHandle};
 use cairn_stripe::{BlockId, GenerationStamp};
 
 pub mod batch;
+pub mod repack;
+pub mod unpack;
 
 /// Containers that one look goes over.
 const PAGE: usize = 200;
 /// Blocks that are made plain again in one round, at most.
 const UNPACKED_MAX: usize = 100;
+/// How long a container waits for a group while no others are written, in ms: what is packed in it has all its copies as
+/// long, and goes into containers of another batch then.
+const LONELY_MS: u64 = 60_000;
 /// Steps in which one round packs, at most: each holds others up for some milliseconds.
 const STEPS_MAX: usize = 50;
 
@@ -79,6 +85,10 @@ pub enum PackNews {
     Ended(BlockId),
     /// Blocks are plain again, whose containers cannot be had.
     Unpacked(usize),
+    /// Blocks are plain again of which somebody wanted that.
+    UnpackedAsAsked(usize),
+    /// So much in it is dead that what lives goes into other containers.
+    Emptying(BlockId),
 }
 
 /// Begins a container. Returns its id, or why there is none.
@@ -240,9 +250,16 @@ fn next(
         },
         ContainerState::Ending => Next::Abandon("it is being given up"),
         ContainerState::Sealed if !is_grouped(look.store, of.id)? => {
-            let is_taken = query::attempt_of(look.store, of.id)?.is_some();
-            match !is_taken && look.cluster.readable_places(of.id).is_empty() {
+            if query::attempt_of(look.store, of.id)?.is_some() {
+                return Ok(Next::Nothing);
+            }
+            let since_ms = query::waiting_since(look.store, of.id)?.unwrap_or(0);
+            let has_waited = look.now.elapsed_ms >= since_ms.saturating_add(LONELY_MS)
+                && !look.cluster.is_packing()
+                && !query::group_pauses(look.store)?.form;
+            match look.cluster.readable_places(of.id).is_empty() {
                 true => Next::Abandon("it is lost"),
+                false if has_waited => Next::Abandon("there are no others to be in a group with"),
                 false => Next::Nothing,
             }
         }
@@ -255,11 +272,26 @@ fn next(
                 }
             }
         }
-        ContainerState::Packed => match container::is_empty(look.store, of.id)? {
-            true => Next::End,
-            false => Next::Nothing,
-        },
+        ContainerState::Packed | ContainerState::Emptying { .. } => {
+            match container::is_empty(look.store, of.id)? && has_moved_safely(look, of)? {
+                true => Next::End,
+                false => Next::Nothing,
+            }
+        }
     })
+}
+
+/// Whether the containers that have got blocks of this one keep them safe, as far as there are still blocks in those.
+fn has_moved_safely(look: &mut Look<'_>, of: &Container) -> cairn_namespace::Result<bool> {
+    let lookup = look.lookup();
+    for id in &of.moved_to {
+        let is_needed = container::get(look.store, *id)?.is_some_and(|of| of.is_needed());
+        if is_needed && !look.cluster.is_container_safe(&lookup, *id, look.now) {
+            look.cluster.have_containers_proven(&lookup, *id);
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn is_grouped(store: &dyn StoreRead, id: BlockId) -> cairn_namespace::Result<bool> {

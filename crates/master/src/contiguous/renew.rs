@@ -117,7 +117,10 @@ pub fn choose(
 fn is_at_rest(look: &Look<'_>, group: &Group) -> Result<bool> {
     for (_, member) in group.live_members() {
         let is_chosen = query::attempt_of(look.store, member.id)?.is_some();
-        if is_chosen || look.cluster.is_resting(member.id, look.now) {
+        // A container that is emptied ends by itself.
+        let is_emptying =
+            query::container(look.store, member.id)?.is_some_and(|of| of.is_emptying());
+        if is_chosen || is_emptying || look.cluster.is_resting(member.id, look.now) {
             return Ok(false);
         }
     }

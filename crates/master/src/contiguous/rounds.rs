@@ -5,7 +5,7 @@
 
 use crate::contiguous::choose::{self, Rules};
 use crate::contiguous::pack::batch::{Gather, PackRules};
-use crate::contiguous::pack::{self, PackNews, PackedContainer};
+use crate::contiguous::pack::{self, PackNews, PackedContainer, repack, unpack};
 use crate::contiguous::renew::{self, DeadRules, Renewal};
 use crate::contiguous::{self as groups, EncodedGroup, Formation};
 use crate::op::{Look, Op, OpError};
@@ -118,6 +118,10 @@ pub struct Rounds {
     container: Option<BlockId>,
     /// Small blocks that are to be packed.
     gather: Gather,
+    /// Over the groups, for what is dead in their containers.
+    emptying: Option<BlockId>,
+    /// Over the packed blocks that are to be plain again.
+    unpacking: Option<BlockId>,
 }
 
 impl Rounds {
@@ -150,6 +154,9 @@ impl Rounds {
         let pauses = op("contiguousGroups").look(|look| query::group_pauses(look.store))?;
         // What is dead goes before more is put into groups: it may be what disks are full of.
         if round.is_due && !pauses.renew {
+            if let Some(rules) = round.pack {
+                self.empty_containers(&op, rules.dead_share_max, news).await?;
+            }
             self.renew(&op, round.dead_share_max, news).await?;
         }
         if round.is_due && !pauses.form {
@@ -191,6 +198,25 @@ impl Rounds {
         Ok(())
     }
 
+    /// Begins to empty containers of which too much is dead.
+    async fn empty_containers<O: Op>(
+        &mut self,
+        op: &impl Fn(&'static str) -> O,
+        share_max: f64,
+        news: &mut Vec<News>,
+    ) -> Result<(), OpError> {
+        let chosen = op("repackContainer")
+            .look(|look| repack::choose(look, share_max, &mut self.emptying))?;
+        unpack::ask(&op("unpackBlocks"), &chosen.unpack, true).await?;
+        for container in chosen.empty {
+            if repack::begin(&op("repackContainer"), container).await? {
+                self.gather.clear();
+                news.push(News::OfContainer(PackNews::Emptying(container)));
+            }
+        }
+        Ok(())
+    }
+
     /// Does for containers what comes next.
     async fn go_on_packing<O: Op>(
         &mut self,
@@ -202,6 +228,11 @@ impl Rounds {
         let unpacked = pack::unpack_lost(&op("unpackBlocks")).await?;
         if unpacked > 0 {
             told.push(PackNews::Unpacked(unpacked));
+        }
+        let (last, count) = unpack::go_on(&op("unpackBlocks"), self.unpacking).await?;
+        self.unpacking = last;
+        if count > 0 {
+            told.push(PackNews::UnpackedAsAsked(count));
         }
         news.extend(told.into_iter().map(News::OfContainer));
         Ok(())
@@ -219,6 +250,7 @@ impl Rounds {
                 break;
             }
         }
+        unpack::ask(&op("unpackBlocks"), &self.gather.take_stuck(), true).await?;
         let chosen =
             chosen(op("beginContainer"), |look, most| self.gather.batch(look, &rules, most))?;
         for proposal in chosen {

@@ -283,6 +283,16 @@ fn special(call: &Call) -> Option<Event> {
             let denied = denied_at("convertFiles", None);
             Event { denied, ..plain("convertFiles", Some(list(&paths))) }
         }
+        "unpackFiles" => {
+            let request: pb::UnpackFilesRequestProto = call.decode().ok()?;
+            if request.dry_run() {
+                return None;
+            }
+            let path = |id: &u64| format!("/.reserved/.inodes/{id}");
+            let paths: Vec<String> = request.file_ids.iter().map(path).collect();
+            let denied = denied_at("unpackFiles", None);
+            Event { denied, ..plain("unpackFiles", Some(list(&paths))) }
+        }
         "swapBlocks" => {
             let request: pb::SwapBlocksRequestProto = call.decode().ok()?;
             let path = |id: u64| format!("/.reserved/.inodes/{id}");

@@ -15,6 +15,10 @@ pub(crate) struct GroupWork {
     pub abandoned: AtomicU64,
     /// Groups that were begun to be made anew, or dissolved, for what is dead in them.
     pub renewed: AtomicU64,
+    /// Containers that were begun to be emptied, for what is dead in them.
+    pub emptied: AtomicU64,
+    /// Packed blocks that became plain again.
+    pub unpacked: AtomicU64,
     counted: Mutex<Option<(Counts, u64)>>,
 }
 

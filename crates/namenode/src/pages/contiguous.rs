@@ -83,8 +83,61 @@ fn gauges(node: &NameNode) -> [Figure; 11] {
     ]
 }
 
+/// How it stands with small blocks that are packed.
+fn packing(node: &NameNode) -> [Figure; 9] {
+    let (counts, _) = node.group_work.counts(node.now()).unwrap_or_default();
+    let (with_replicas, unpacking) =
+        node.see_cluster(|cluster| (cluster.packed_with_replicas(), cluster.unpacking().len()));
+    [
+        ("Containers", "packing_containers", "Containers of small blocks", counts.containers),
+        (
+            "EmptyingContainers",
+            "packing_emptying_containers",
+            "Containers whose blocks go into others",
+            counts.emptying,
+        ),
+        ("PackedBlocks", "packing_packed_blocks", "Blocks that are packed", counts.packed),
+        (
+            "PackedBytes",
+            "packing_packed_bytes",
+            "Bytes of blocks that are packed",
+            counts.packed_bytes,
+        ),
+        (
+            "DeadPackedBytes",
+            "packing_dead_bytes",
+            "Bytes in containers that no block has any more",
+            counts.left_bytes,
+        ),
+        (
+            "ContainerSpace",
+            "packing_container_space_bytes",
+            "Bytes of groups of containers, with their parities",
+            counts.container_space,
+        ),
+        (
+            "SmallBlocksWaiting",
+            "packing_waiting_blocks",
+            "Small blocks that wait to be packed",
+            counts.small,
+        ),
+        (
+            "PackedWithReplicas",
+            "packing_packed_with_replicas",
+            "Packed blocks with replicas of their own, which are to be deleted",
+            with_replicas as u64,
+        ),
+        (
+            "Unpacking",
+            "packing_unpacking_blocks",
+            "Packed blocks that are to be plain again",
+            unpacking as u64,
+        ),
+    ]
+}
+
 /// What was done since the start.
-fn counters(node: &NameNode) -> [Figure; 3] {
+fn counters(node: &NameNode) -> [Figure; 5] {
     let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
     let work = &node.group_work;
     [
@@ -106,12 +159,24 @@ fn counters(node: &NameNode) -> [Figure; 3] {
             "Contiguous groups that were made anew or dissolved for what was dead in them",
             count(&work.renewed),
         ),
+        (
+            "ContainersEmptied",
+            "packing_containers_emptied_total",
+            "Containers whose blocks were to go into others for what was dead in them",
+            count(&work.emptied),
+        ),
+        (
+            "BlocksUnpacked",
+            "packing_blocks_unpacked_total",
+            "Packed blocks that became plain again",
+            count(&work.unpacked),
+        ),
     ]
 }
 
 /// The bean; a name of Cairn's own.
 pub(super) fn bean(node: &NameNode) -> Value {
-    let figures = gauges(node).into_iter().chain(counters(node));
+    let figures = gauges(node).into_iter().chain(packing(node)).chain(counters(node));
     let figures = figures.map(|(name, _, _, value)| (name.to_string(), value.into()));
     let mut bean: Map<String, Value> = figures.collect();
     bean.insert("name".to_string(), "Cairn:service=NameNode,name=ContiguousGroups".into());
@@ -121,7 +186,7 @@ pub(super) fn bean(node: &NameNode) -> Value {
 
 /// The same for Prometheus.
 pub(super) fn figures(node: &NameNode, metrics: &mut Metrics) {
-    for (_, name, help, value) in gauges(node) {
+    for (_, name, help, value) in gauges(node).into_iter().chain(packing(node)) {
         metrics.gauge(name, help, value);
     }
     for (_, name, help, value) in counters(node) {

@@ -41,9 +41,10 @@ use cairn_namespace::ops::lease::{
 };
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::orders::{OrderNodes, SetBalancerBandwidth, SetSafeMode};
-use cairn_namespace::ops::pack::{AbandonPack, BeginPack, EndPack, Pack, SealPack, Unpack};
+use cairn_namespace::ops::pack::{AbandonPack, BeginPack, EndPack, Pack, SealPack};
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::ops::rename::{Rename, RenameTo};
+use cairn_namespace::ops::repack::Repack;
 use cairn_namespace::ops::satisfy_storage_policy::SatisfyStoragePolicy;
 use cairn_namespace::ops::set_owner::SetOwner;
 use cairn_namespace::ops::set_permission::SetPermission;
@@ -61,6 +62,7 @@ use cairn_namespace::ops::token::{
 };
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
+use cairn_namespace::ops::unpack::{BeginUnpack, Unpack};
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::orders::{NodeIntent, NodeName, NodeOrder};
 use cairn_namespace::snapshot::SnapshotSettings;
@@ -584,7 +586,7 @@ fn packs(w: &mut World) {
         let BlockRef { id, gs, len } = w.write(path, 1000);
         let units = vec![Some(5)];
         w.submit(RecordUnitCrcs { blocks: vec![BlockCrcs { id, gs, units }] });
-        blocks.push(PackedBlock { id, gs, len, crc32c: 5 });
+        blocks.push(PackedBlock { id, gs, len, crc32c: 5, from: None });
     }
     let begin = |w: &mut World| {
         let blocks = blocks.clone();
@@ -617,7 +619,10 @@ fn packs(w: &mut World) {
     assert_eq!(formed, Outcome::Done);
     assert_eq!(w.submit(Pack { container, gs }), Outcome::Flag(true));
     w.noise();
+    w.submit(BeginUnpack { blocks: vec![blocks[2].id], waits: true });
+    w.noise();
     w.submit(Unpack { blocks: vec![blocks[2].id] });
+    assert_eq!(w.submit(Repack { container }), Outcome::Flag(true));
     w.submit(Delete { path: "/small/g".into(), recursive: false });
     assert_eq!(w.submit(EndPack { container }), Outcome::Done);
 }

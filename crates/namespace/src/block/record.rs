@@ -213,6 +213,12 @@ pub fn key(id: BlockId) -> [u8; 8] {
     ((id.0 as u64) ^ (1 << 63)).to_be_bytes()
 }
 
+/// The id in a key of the block table.
+pub(crate) fn from_key(key: &[u8]) -> Option<BlockId> {
+    let id = u64::from_be_bytes(key.try_into().ok()?) ^ (1 << 63);
+    Some(BlockId(id as i64))
+}
+
 /// The record of a block.
 pub(super) fn encode(block: &Block) -> Vec<u8> {
     let mut out = Encoder::new();

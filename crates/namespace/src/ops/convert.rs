@@ -8,7 +8,7 @@ use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::group;
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
-use crate::ops::Context;
+use crate::ops::{Context, unpack};
 use crate::outcome::{Conversion, Outcome};
 use crate::snapshot::kept;
 use crate::store::StoreRead;
@@ -69,12 +69,9 @@ fn convert(cx: &mut Context<'_, '_>, id: InodeId, target: Option<PolicyId>) -> R
         None => FileRedundancy::Replicated(copies),
     };
     if file.redundancy == wanted {
+        // They may not have been waited for so far, as short ones before packing was switched on.
+        await_groups(cx, &inode)?;
         return Ok(Conversion::Same);
-    }
-    for block in kept::all_blocks(cx.store, id)? {
-        if block::get(cx.store, block)?.is_some_and(|block| block.packed.is_some()) {
-            return Ok(Conversion::Refused(format!("{block} is packed")));
-        }
     }
     let before = usage::counted(cx.store, &above, &inode)?;
     if let Some(file) = inode.file_mut() {
@@ -89,6 +86,7 @@ fn convert(cx: &mut Context<'_, '_>, id: InodeId, target: Option<PolicyId>) -> R
     usage::charge(cx.store, &above, more)?;
     inode::put(cx.store, &inode)?;
     leave_groups(cx, id, target)?;
+    unpack::ask_of_file(cx.store, id, target)?;
     await_groups(cx, &inode)?;
     Ok(Conversion::Done)
 }
@@ -115,6 +113,9 @@ fn await_groups(cx: &mut Context<'_, '_>, inode: &Inode) -> Result<()> {
     let closed_ms = cx.times.elapsed_ms.saturating_sub(quiet_ms);
     for index in 0..file.block_count as u32 {
         let (_, block) = block::at(cx.store, inode.id, index)?;
+        if block.is_coded() {
+            continue;
+        }
         waiting::forget(cx.store, block.id)?;
         if !file.redundancy.is_contiguous() {
             continue;

@@ -5,6 +5,7 @@
 //!           -> BeginEncode, Form over containers, as over any blocks
 //!           -> Pack, in steps: each block is compared once more, and is where its container is from then on
 //! ```
+//! A block that is packed already goes from one container into another in the same way ([`super::repack`]).
 //! Until its `Pack` a block is what it was, and whoever changes it meanwhile has won. What only the cluster knows is
 //! judged by who submits these; in particular that a container's group is whole.
 
@@ -21,7 +22,7 @@ use crate::outcome::Outcome;
 use crate::snapshot::{held, kept};
 use crate::store::{StoreRead, StoreTxn};
 use crate::tree::end_block::end_block;
-use crate::{perm, policy_admin, waiting};
+use crate::{perm, policy_admin, unpacking, waiting};
 use cairn_stripe::pack::{MAX_PACKED_LEN, PackIndex};
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId, PolicyLayout};
 use std::collections::BTreeSet;
@@ -31,7 +32,7 @@ pub const PACKED_MAX: usize = 8192;
 /// Most blocks that one command packs, or has wait again.
 pub const PACKED_AT_ONCE: usize = 1000;
 /// Most copies that are asked for of a block that may be packed: whoever wants more reads it often.
-const COPIES_MAX: u16 = 3;
+pub(super) const COPIES_MAX: u16 = 3;
 
 /// Begins a container. Block `i` gets slot `i`.
 ///
@@ -106,17 +107,6 @@ pub struct EndPack {
 
 encode_struct!(EndPack { container });
 
-/// Has packed blocks be plain again, of which whoever submits it has seen good replicas.
-///
-/// Answer: `Outcome::Done`; those that are not packed stay as they are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unpack {
-    /// The blocks.
-    pub blocks: Vec<BlockId>,
-}
-
-encode_struct!(Unpack { blocks });
-
 impl BeginPack {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
@@ -160,6 +150,7 @@ impl BeginPack {
             packed_len: 0,
             live: 0,
             live_len: 0,
+            moved_to: Vec::new(),
         };
         container::put(cx.store, &container)?;
         let block = Block {
@@ -244,7 +235,9 @@ impl Pack {
         let (from, mut offset) = match container.state {
             ContainerState::Sealed => (0, 0),
             ContainerState::Packing { next, offset } => (next, offset),
-            ContainerState::Packed => return Ok(Outcome::Flag(true)),
+            ContainerState::Packed | ContainerState::Emptying { .. } => {
+                return Ok(Outcome::Flag(true));
+            }
             ContainerState::Building { .. } | ContainerState::Ending => {
                 return refused(format!("{} is not sealed", self.container));
             }
@@ -260,6 +253,10 @@ impl Pack {
             match check_packable(cx.store, member, container.policy)? {
                 Ok(block) => {
                     waiting::forget(cx.store, block.id)?;
+                    if let Some(from) = member.from {
+                        container::leave(cx.store, &block, block.len)?;
+                        container::note_moved(cx.store, from, self.container)?;
+                    }
                     container.packed += 1;
                     container.packed_len += block.len;
                     container.live += 1;
@@ -322,7 +319,7 @@ impl EndPack {
         let Some(container) = container::get(cx.store, self.container)? else {
             return Ok(Outcome::Done);
         };
-        let is_over = container.state == ContainerState::Packed;
+        let is_over = container.state == ContainerState::Packed || container.is_emptying();
         if !is_over || !container::is_empty(cx.store, self.container)? {
             return refused(format!("{} has packed blocks", self.container));
         }
@@ -337,18 +334,15 @@ impl EndPack {
     }
 }
 
-impl Unpack {
-    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
-        perm::check_superuser(cx.settings, cx.caller)?;
-        for id in self.blocks.iter().take(PACKED_AT_ONCE) {
-            let Some(block) = block::get(cx.store, *id)? else { continue };
-            if block.packed.is_some() {
-                container::leave(cx.store, &block, block.len)?;
-                held::set_packed(cx.store, block, None)?;
-            }
-        }
-        Ok(Outcome::Done)
-    }
+/// Whether a container with that block may be begun: who chooses asks before, as one block that may not be packed has the
+/// whole command refused.
+pub fn may_be_packed(
+    store: &dyn StoreRead,
+    member: &PackedBlock,
+    policy: PolicyId,
+) -> Result<bool> {
+    let waits = waiting::due_of(store, member.id)?.is_some();
+    Ok(waits && check_packable(store, member, policy)?.is_ok())
 }
 
 /// The block, if it may be packed and is as it was found.
@@ -365,17 +359,26 @@ fn check_packable(
         && (block.gs, block.len) == (member.gs, member.len)
         && block.unit_crcs.first() == Some(&Some(member.crc32c));
     let has_room = block.len > 0 && block.len <= MAX_PACKED_LEN.into();
-    if !is_same || !has_room || id.has_units() || id.is_container() || block.is_coded() {
+    let is_there = block.packed.map(|at| at.container) == member.from && block.group.is_none();
+    if !is_same || !has_room || id.has_units() || id.is_container() || !is_there {
         return Ok(Err(format!("{id} is not as it was")));
+    }
+    if unpacking::is_asked(store, id)? {
+        return Ok(Err(format!("{id} is to be unpacked")));
     }
     if let Some(attempt) = group::attempt_of(store, id)? {
         return Ok(Err(format!("{id} is in attempt {attempt}")));
     }
-    let redundancy = kept::redundancy_of(store, block.file)?;
-    if redundancy.and_then(|redundancy| redundancy.copies()).is_none_or(|of| of > COPIES_MAX) {
+    if wants_more_copies(store, block.file)? {
         return Ok(Err(format!("more copies are asked for of {id}")));
     }
     Ok(check_file(store, &block, policy)?.map(|()| block))
+}
+
+/// Whether more copies are asked for of a file, or were when a snapshot saw it, than what is packed has.
+pub(super) fn wants_more_copies(store: &dyn StoreRead, file: InodeId) -> Result<bool> {
+    let redundancy = kept::redundancy_of(store, file)?;
+    Ok(redundancy.and_then(|redundancy| redundancy.copies()).is_none_or(|of| of > COPIES_MAX))
 }
 
 /// Whether a container is in a group that keeps it safe.
@@ -393,16 +396,25 @@ fn is_protected(store: &dyn StoreRead, container: BlockId) -> Result<Checked> {
 
 /// A block that was to be packed and is not waits for another container, if it may be packed at all.
 fn wait_again(cx: &mut Context<'_, '_>, member: &PackedBlock) -> Result<()> {
-    let Some(block) = block::get(cx.store, member.id)?.filter(|block| !block.is_coded()) else {
-        return Ok(());
-    };
+    let Some(block) = block::get(cx.store, member.id)? else { return Ok(()) };
     if waiting::due_of(cx.store, block.id)?.is_some() {
+        return Ok(());
+    }
+    if let Some(at) = block.packed {
+        let is_to_go = container::expect(cx.store, at.container)?.is_emptying();
+        return match is_to_go && !unpacking::is_asked(cx.store, block.id)? {
+            true => waiting::begin_packed(cx.store, block.id, cx.times.elapsed_ms),
+            false => Ok(()),
+        };
+    }
+    if block.is_coded() {
         return Ok(());
     }
     wait_if_closed(cx.store, cx.settings, &block, cx.times.elapsed_ms)
 }
 
-fn wait_if_closed(
+/// Has a block wait that is plain, if nobody writes its file there.
+pub(super) fn wait_if_closed(
     store: &mut dyn StoreTxn,
     settings: &crate::Settings,
     block: &Block,

@@ -3,7 +3,8 @@
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
-use crate::ops::Context;
+use crate::ops::pack::COPIES_MAX;
+use crate::ops::{Context, unpack};
 use crate::outcome::Outcome;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
@@ -48,6 +49,12 @@ impl SetReplication {
         usage::charge(cx.store, above, more)?;
         inode::put(cx.store, &inode)?;
         cx.other_copies.push(inode.id);
+        // So many are asked for of what is read often: that is not to be packed.
+        if self.replication > COPIES_MAX
+            && inode.file().is_some_and(|of| of.redundancy.is_contiguous())
+        {
+            unpack::ask_of_file(cx.store, inode.id, None)?;
+        }
         Ok(Outcome::ReplicationSet { done: true, file: inode.id, old, new: self.replication })
     }
 }

@@ -12,6 +12,7 @@ use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::snapshot::capture::BlockHolders;
 use crate::snapshot::kept;
+use crate::store::StoreRead;
 use crate::usage::{self, Usage};
 use crate::{lease, storage_policy, tree, waiting};
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use std::sync::Arc;
 /// a recovery of it; if a snapshot has that block, until they have copied what stays of it to a new one.
 ///
 /// Answer: `Outcome::Removed` if it is done, or is being done already (`done` false then);
-/// `Outcome::Recovery`, not closed, if a block must be cut off.
+/// `Outcome::Recovery`, not closed, if a block must be cut off. A packed block must be plain first
+/// ([`NamespaceError::Packed`]).
 ///
 /// Source: Hadoop 3.5.0 `FSDirTruncateOp#truncate`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,10 +79,10 @@ impl Truncate {
         }
         let above = &at.chain[..at.chain.len() - 1];
         self.verify_quota(cx, above, &inode)?;
-        let cut = self.cut_block(cx, &inode)?;
+        let cut = cut_block(cx.store, &inode, self.new_len)?;
         if let Some(cut) = cut.as_ref().filter(|cut| cut.packed.is_some()) {
-            return Err(NamespaceError::UnsupportedOperation(format!(
-                "Cannot truncate {} inside {}, which is packed with blocks of other files",
+            return Err(NamespaceError::Packed(format!(
+                "{} is to be cut off inside {}, which is being unpacked",
                 at.path, cut.id
             )));
         }
@@ -139,18 +141,6 @@ impl Truncate {
         Ok(Some(if is_kept { source.len } else { last.len }))
     }
 
-    /// The block inside which the file is to end.
-    fn cut_block(&self, cx: &Context<'_, '_>, inode: &Inode) -> Result<Option<Block>> {
-        let Some(file) = inode.file() else { return Ok(None) };
-        for index in (0..file.block_count as u32).rev() {
-            let (offset, block) = block::at(cx.store, inode.id, index)?;
-            if offset < self.new_len {
-                return Ok(Some(block).filter(|block| self.new_len - offset < block.len));
-            }
-        }
-        Ok(None)
-    }
-
     /// Fails if a quota would be exceeded while the file is open, when a whole block counts for the one inside which
     /// it ends.
     ///
@@ -195,4 +185,20 @@ impl Truncate {
         inode::put(cx.store, inode)?;
         lease::add(cx.store, &self.holder, id, cx.times.elapsed_ms)
     }
+}
+
+/// The block inside which a file ends that is cut off at `new_len`.
+pub(crate) fn cut_block(
+    store: &dyn StoreRead,
+    inode: &Inode,
+    new_len: u64,
+) -> Result<Option<Block>> {
+    let Some(file) = inode.file() else { return Ok(None) };
+    for index in (0..file.block_count as u32).rev() {
+        let (offset, block) = block::at(store, inode.id, index)?;
+        if offset < new_len {
+            return Ok(Some(block).filter(|block| new_len - offset < block.len));
+        }
+    }
+    Ok(None)
 }

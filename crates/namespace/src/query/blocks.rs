@@ -7,6 +7,7 @@ use crate::error::{NamespaceError, Result};
 use crate::group::{self, GroupState};
 use crate::inode::{self, Inode, InodeId, InodeRef, Kind};
 use crate::ops::add_block::{AddBlock, AddBlockPlan};
+use crate::ops::truncate::cut_block;
 use crate::ops::xattr;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
@@ -285,6 +286,28 @@ pub fn blocks_after(
 /// All blocks of a file, those too that only snapshots have; the file may be in snapshots only. Checks no permissions.
 pub fn blocks_of_file(store: &dyn StoreRead, file: InodeId) -> Result<Vec<BlockId>> {
     kept::all_blocks(store, file)
+}
+
+/// The packed blocks of a file, those too that only snapshots have. Checks no permissions.
+pub fn packed_blocks_of_file(store: &dyn StoreRead, file: InodeId) -> Result<Vec<Block>> {
+    let mut found = Vec::new();
+    for id in kept::all_blocks(store, file)? {
+        found.extend(block::get(store, id)?.filter(|block| block.packed.is_some()));
+    }
+    Ok(found)
+}
+
+/// The packed block inside which the file at a path would end if it were cut off. Checks no permissions.
+pub fn packed_cut(store: &dyn StoreRead, path: &str, new_len: u64) -> Result<Option<BlockId>> {
+    let at = path::follow(store, path)?;
+    let Some(inode) = at.target().filter(|inode| !inode.is_directory()) else { return Ok(None) };
+    let cut = cut_block(store, inode, new_len)?;
+    Ok(cut.filter(|cut| cut.packed.is_some()).map(|cut| cut.id))
+}
+
+/// The copies that are asked for of a block, by its file and by snapshots of that; none for one that no file has.
+pub fn copies_of_block(store: &dyn StoreRead, block: &Block) -> Result<Option<u16>> {
+    Ok(kept::redundancy_of(store, block.file)?.and_then(|redundancy| redundancy.copies()))
 }
 
 /// The block that is becoming a copy of the first bytes of `block`, at the end of the same file.

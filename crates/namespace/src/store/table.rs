@@ -84,4 +84,6 @@ tables! {
     Container = "container",
     /// What is packed in them, or to be, by container and slot.
     PackSlot = "pack-slot",
+    /// Packed blocks that are to be plain again.
+    Unpacking = "unpacking",
 }

@@ -5,7 +5,7 @@ use crate::counter::{self, Counter};
 use crate::error::Result;
 use crate::inode::InodeId;
 use crate::store::StoreTxn;
-use crate::{container, group, waiting};
+use crate::{container, group, unpacking, waiting};
 
 /// Ends the life of a block that no file has at its place any more. A member of a group is only retired: the others may
 /// need its bytes, so its record stays as a tombstone until the group goes.
@@ -16,6 +16,7 @@ pub(crate) fn end_block(store: &mut dyn StoreTxn, block: &Block) -> Result<()> {
         let row = container::slots(store, packed.container, packed.slot, 1)?;
         let len = row.first().map_or(block.len, |(_, member)| member.len);
         container::leave(store, block, len)?;
+        unpacking::forget(store, block.id)?;
     }
     match group::set_live(store, block, false)? {
         Some(member) => {

@@ -30,4 +30,5 @@ mod tokens;
 mod tree;
 mod truncate;
 mod truncate_snapshots;
+mod unpacks;
 mod xattrs;

@@ -111,6 +111,10 @@ impl Cluster {
             if !packs.is_empty() {
                 commands.push(Command::Pack(packs));
             }
+            let unpacks = self.still_to_unpack(lookup, std::mem::take(&mut outbox.unpacks));
+            if !unpacks.is_empty() {
+                commands.push(Command::Unpack(unpacks));
+            }
             let proves = self.still_to_prove(std::mem::take(&mut outbox.proves));
             if !proves.is_empty() {
                 commands.push(Command::Prove(proves));

@@ -36,6 +36,17 @@ fn complete_blocks_of_the_node_are_offered_until_they_are_enough() {
     assert_eq!(last.last().map(|block| block.id), Some(block(1)), "what was read comes last");
 }
 
+#[test]
+fn neither_containers_nor_replicas_of_what_is_packed_in_them_are_offered() {
+    let mut world = World::new(6, 3);
+    let container = BlockId(BlockId::FIRST_CONTAINER_BASE.0 + 1);
+    world.store(container, replicated(1, 100, LIVE), &[0]);
+    let packed = BlockFacts { packed: Some(container), ..replicated(0, 100, LIVE) };
+    world.store(block(1), packed, &[0]);
+    world.store(block(2), replicated(1, 100, LIVE), &[0]);
+    assert_eq!(found(&world, &ask(&world, 0, 1000, 0), 0), [block(2)]);
+}
+
 /// HDFS-16333: a place that is left out must not shift the units of those behind it.
 #[test]
 fn so_many_blocks_are_looked_at_in_one_call() {

@@ -1,12 +1,15 @@
 //! Packed blocks of which plain replicas are left.
 
+use crate::handle::StorageHandle;
 use cairn_stripe::BlockId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module. It is soft: what replicas there are is known from reports.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packed {
     left: BTreeSet<BlockId>,
+    /// Those that are to be plain again, where replicas of them are to be written, and since when, mono ms.
+    asked: BTreeMap<BlockId, Vec<(StorageHandle, u64)>>,
     /// The last that was looked at.
     looked_at: Option<BlockId>,
 }
@@ -18,6 +21,32 @@ impl Packed {
             true => _ = self.left.insert(id),
             false => _ = self.left.remove(&id),
         }
+    }
+
+    /// It is packed no more.
+    pub(crate) fn forget(&mut self, id: BlockId) {
+        self.left.remove(&id);
+        self.asked.remove(&id);
+    }
+
+    /// Whether a block is to be plain again.
+    pub(crate) fn is_asked(&self, id: BlockId) -> bool {
+        self.asked.contains_key(&id)
+    }
+
+    /// Where replicas of a block are to be written that is to be plain again from now on, if it was not before.
+    pub(crate) fn ordered(&mut self, id: BlockId) -> &mut Vec<(StorageHandle, u64)> {
+        self.asked.entry(id).or_default()
+    }
+
+    /// The blocks that are to be plain again.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = BlockId> {
+        self.asked.keys().copied()
+    }
+
+    /// Of how many blocks replicas are to be written.
+    pub(crate) fn asked_len(&self) -> usize {
+        self.asked.len()
     }
 
     /// Whether there are some.

@@ -252,3 +252,76 @@ fn a_container_is_sealed_as_it_was_read_back_and_reported() {
     assert_eq!(world.cluster.failed_packs(world.now).len(), 1);
     assert_eq!(seal(&world, 1, 5), Err(NotSealed::NotOpen));
 }
+
+/// A packed block of which no plain replica is left.
+fn packed_only() -> World {
+    let mut world = world();
+    pack(&mut world);
+    world.run(6000, &[]);
+    for node in PLAIN {
+        let block = world.good(small(), 0);
+        world.deleted(node, block);
+    }
+    world
+}
+
+fn unpack(world: &mut World, copies: usize) -> bool {
+    let (block, now) = (world.good(small(), 0), world.now);
+    world.cluster.unpack(&world.blocks, block, copies, now, &mut || 0)
+}
+
+/// The nodes that are to write a replica.
+fn unpacks(commands: &BTreeMap<usize, Vec<Command>>) -> BTreeSet<usize> {
+    let is_order =
+        |command: &Command| matches!(command, Command::Unpack(orders) if !orders.is_empty());
+    let told = commands.iter().filter(|(_, commands)| commands.iter().any(is_order));
+    told.map(|(node, _)| *node).collect()
+}
+
+#[test]
+fn a_block_that_is_to_be_plain_gets_its_replicas_and_none_is_deleted() {
+    let mut world = packed_only();
+    assert!(!unpack(&mut world, 3));
+    assert!(!unpack(&mut world, 3), "what is ordered is not ordered twice");
+    let told = unpacks(&world.run(3000, &[]));
+    assert_eq!(told.len(), 3);
+    let block = world.good(small(), 0);
+    for (count, node) in told.iter().enumerate() {
+        assert!(!unpack(&mut world, 3), "{count} of three are there");
+        world.received_with_crc(*node, block, Some(9));
+    }
+    assert!(unpack(&mut world, 3));
+    let commands = world.run(30_000, &[]);
+    assert_eq!(deletions(&commands), BTreeSet::new(), "the container is safe, and they stay");
+    assert_eq!(unpacks(&commands), BTreeSet::new());
+    // If it is to stay packed after all, they go.
+    world.cluster.keep_packed(&world.blocks, small());
+    assert_eq!(deletions(&world.run(6000, &[])).len(), 3);
+}
+
+#[test]
+fn what_does_not_come_in_time_is_ordered_elsewhere() {
+    let mut world = packed_only();
+    unpack(&mut world, 1);
+    let first = unpacks(&world.run(3000, &[]));
+    assert_eq!(first.len(), 1);
+    let patience = world.cluster.config().pending_timeout.as_millis() as u64;
+    world.run(patience, &[]);
+    assert!(!unpack(&mut world, 1));
+    let second = unpacks(&world.run(3000, &[]));
+    assert!(second.len() == 1 && second != first, "{first:?}, {second:?}");
+}
+
+/// A reader with bad memory: the container is looked at, and not taken for bad on his word.
+#[test]
+fn who_says_that_a_packed_block_is_bad_has_its_container_read() {
+    let mut world = packed_only();
+    let (node, block) = (world.handle(0), world.good(small(), 0));
+    world.cluster.report_bad(&world.blocks, node, "", block).unwrap();
+    let commands = world.run(3000, &[]);
+    let asked: Vec<_> = proves(&commands);
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert_eq!((asked[0].0, asked[0].1.block.id), (0, container(0)));
+    assert!(world.cluster.is_container_safe(&world.blocks, container(0), world.now));
+    assert_eq!(deletions(&commands), BTreeSet::new());
+}

@@ -3,6 +3,7 @@
 use crate::block::BlockRef;
 use crate::command::{
     BlockRecovery, EncodeOrder, GroupRebuild, PackOrder, ProveOrder, Reconstruction, Transfer,
+    UnpackOrder,
 };
 use cairn_stripe::BlockId;
 use std::collections::BTreeSet;
@@ -22,6 +23,7 @@ pub(crate) struct Outbox {
     pub rebuilds: Vec<Waiting<GroupRebuild>>,
     pub encodes: Vec<EncodeOrder>,
     pub packs: Vec<PackOrder>,
+    pub unpacks: Vec<UnpackOrder>,
     pub proves: Vec<ProveOrder>,
     /// Members of contiguous groups that no file has any more.
     pub retired: Vec<BlockRef>,
@@ -41,6 +43,7 @@ impl Outbox {
         self.work_len() == 0
             && self.encodes.is_empty()
             && self.packs.is_empty()
+            && self.unpacks.is_empty()
             && self.proves.is_empty()
             && self.retired.is_empty()
             && self.recoveries.is_empty()

@@ -551,6 +551,9 @@ pub struct HeartbeatResponseProto {
     /// Field 1007 `term`.
     #[prost(uint64, optional, tag = "1007")]
     pub term: ::core::option::Option<u64>,
+    /// Field 1008 `unpacks`.
+    #[prost(message, repeated, tag = "1008")]
+    pub unpacks: ::std::vec::Vec<UnpackOrderProto>,
 }
 
 /// `hadoop.hdfs.datanode.KeyUpdateCommandProto`.
@@ -858,6 +861,20 @@ pub struct StorageReceivedDeletedBlocksProto {
     /// Field 3 `storage`.
     #[prost(message, optional, tag = "3")]
     pub storage: ::core::option::Option<super::hdfs::DatanodeStorageProto>,
+}
+
+/// `hadoop.hdfs.datanode.UnpackOrderProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UnpackOrderProto {
+    /// Field 1000 `block`.
+    #[prost(message, required, tag = "1000")]
+    pub block: super::hdfs::ExtendedBlockProto,
+    /// Field 1001 `storageUuid`.
+    #[prost(string, required, tag = "1001")]
+    pub storage_uuid: ::std::string::String,
+    /// Field 1002 `storageType`.
+    #[prost(enumeration = "super::hdfs::StorageTypeProto", optional, tag = "1002")]
+    pub storage_type: ::core::option::Option<i32>,
 }
 
 /// `hadoop.hdfs.datanode.ViewedGroupProto`.

@@ -2128,6 +2128,27 @@ pub struct GetGroupStatusResponseProto {
     /// Field 1021 `packedWithCopies`.
     #[prost(uint64, optional, tag = "1021")]
     pub packed_with_copies: ::core::option::Option<u64>,
+    /// Field 1022 `containerSpace`.
+    #[prost(uint64, optional, tag = "1022")]
+    pub container_space: ::core::option::Option<u64>,
+    /// Field 1023 `emptyingContainers`.
+    #[prost(uint64, optional, tag = "1023")]
+    pub emptying_containers: ::core::option::Option<u64>,
+    /// Field 1024 `unpacking`.
+    #[prost(uint64, optional, tag = "1024")]
+    pub unpacking: ::core::option::Option<u64>,
+    /// Field 1025 `smallBlocks`.
+    #[prost(uint64, optional, tag = "1025")]
+    pub small_blocks: ::core::option::Option<u64>,
+    /// Field 1026 `smallBytes`.
+    #[prost(uint64, optional, tag = "1026")]
+    pub small_bytes: ::core::option::Option<u64>,
+    /// Field 1027 `emptied`.
+    #[prost(uint64, optional, tag = "1027")]
+    pub emptied: ::core::option::Option<u64>,
+    /// Field 1028 `unpacked`.
+    #[prost(uint64, optional, tag = "1028")]
+    pub unpacked: ::core::option::Option<u64>,
 }
 
 /// `hadoop.hdfs.GetLinkTargetRequestProto`.
@@ -4659,6 +4680,28 @@ pub struct UnlinkEventProto {
     /// Field 2 `timestamp`.
     #[prost(int64, required, tag = "2")]
     pub timestamp: i64,
+}
+
+/// `hadoop.hdfs.UnpackFilesRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UnpackFilesRequestProto {
+    /// Field 1000 `fileIds`.
+    #[prost(uint64, repeated, tag = "1000", packed = "true")]
+    pub file_ids: ::std::vec::Vec<u64>,
+    /// Field 1001 `dryRun`.
+    #[prost(bool, optional, tag = "1001")]
+    pub dry_run: ::core::option::Option<bool>,
+}
+
+/// `hadoop.hdfs.UnpackFilesResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UnpackFilesResponseProto {
+    /// Field 1000 `blocks`.
+    #[prost(uint64, required, tag = "1000")]
+    pub blocks: u64,
+    /// Field 1001 `bytes`.
+    #[prost(uint64, required, tag = "1001")]
+    pub bytes: u64,
 }
 
 /// `hadoop.hdfs.UnsetErasureCodingPolicyRequestProto`.

@@ -59,6 +59,17 @@ fn dead_share(status: &GroupStatus) -> f64 {
     if all == 0 { 0.0 } else { status.dead_bytes as f64 / all as f64 }
 }
 
+/// The part of the bytes in containers that no block has any more.
+fn dead_packed_share(status: &GroupStatus) -> f64 {
+    let all = status.packed_bytes + status.dead_packed_bytes;
+    if all == 0 { 0.0 } else { status.dead_packed_bytes as f64 / all as f64 }
+}
+
+/// Bytes of block files that packed blocks take less than three copies of them would.
+fn packing_saves(status: &GroupStatus) -> u64 {
+    status.packed_bytes.saturating_mul(3).saturating_sub(status.container_space)
+}
+
 fn rows(status: &GroupStatus) -> Vec<Vec<String>> {
     let sized = |count: u64, bytes: u64| format!("{}, {count} blocks", output::size(bytes));
     let counted = match status.counted_ms_ago {
@@ -85,8 +96,22 @@ fn rows(status: &GroupStatus) -> Vec<Vec<String>> {
         ("Made anew since the start", status.renewed.to_string()),
         ("Containers of small blocks", status.containers.to_string()),
         ("Packed in these", sized(status.packed_blocks, status.packed_bytes)),
-        ("Dead in containers", output::size(status.dead_packed_bytes)),
+        ("On disk with parity", output::size(status.container_space)),
+        ("Less than three copies by", output::size(packing_saves(status))),
+        (
+            "Dead in containers",
+            format!(
+                "{}, {:.1} %",
+                output::size(status.dead_packed_bytes),
+                100.0 * dead_packed_share(status)
+            ),
+        ),
+        ("Containers being emptied", status.emptying_containers.to_string()),
+        ("Waiting to be packed", sized(status.small_blocks, status.small_bytes)),
         ("Packed with copies to delete", status.packed_with_copies.to_string()),
+        ("Being unpacked", status.unpacking.to_string()),
+        ("Containers emptied since the start", status.emptied.to_string()),
+        ("Unpacked since the start", status.unpacked.to_string()),
         ("Paused", paused),
         ("Counted", counted),
     ]
@@ -121,6 +146,15 @@ fn as_json(status: &GroupStatus) -> Value {
         "packed_bytes": status.packed_bytes,
         "dead_packed_bytes": status.dead_packed_bytes,
         "packed_with_copies": status.packed_with_copies,
+        "container_space": status.container_space,
+        "packing_saves_bytes": packing_saves(status),
+        "dead_packed_share": dead_packed_share(status),
+        "emptying_containers": status.emptying_containers,
+        "waiting_to_be_packed_blocks": status.small_blocks,
+        "waiting_to_be_packed_bytes": status.small_bytes,
+        "unpacking": status.unpacking,
+        "emptied": status.emptied,
+        "unpacked": status.unpacked,
         "paused": paused_json(&status.paused),
         "counted_ms_ago": status.counted_ms_ago,
     })

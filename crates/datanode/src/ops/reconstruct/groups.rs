@@ -7,6 +7,7 @@
 //! prove     a replica, from its disk --> its sum, on which it may stay as the only one
 //! pack      small blocks --> a container of them, read back from its disk by its index
 //! unpack    a range of a container --> a packed block, as its writer's client has summed it
+//! plain     a packed block --> a replica of it
 //! ```
 //! `groups/order.rs` checks what the NameNode orders, `units.rs` reads the units of a group side by side, `sinks.rs` writes.
 //! What is computed and believed is decided by [`cairn_replica::group`], which unit is read next by
@@ -17,6 +18,7 @@ mod decode;
 mod encode;
 mod order;
 mod pack;
+mod plain;
 mod prove;
 mod rebuild;
 mod sinks;
@@ -26,6 +28,7 @@ mod unpack;
 pub(crate) use decode::Decoder;
 pub(crate) use order::{Group, Place};
 pub(crate) use pack::start_packs;
+pub(crate) use plain::start_unpacks;
 pub(crate) use prove::start_proves;
 pub(crate) use unpack::{Packed, Unpacked};
 

@@ -60,8 +60,13 @@ impl Place {
         self.packed.len.into()
     }
 
+    /// How it is summed.
+    pub(super) fn checksum(&self) -> Checksum {
+        self.packed.checksum
+    }
+
     /// Its bytes and CRCs.
-    async fn read(&self, node: &Arc<Node>) -> Result<Unpacked> {
+    pub(super) async fn read(&self, node: &Arc<Node>) -> Result<Unpacked> {
         let mut last = DataNodeError::peer("its container is on no DataNode that answers");
         for holder in &self.holders {
             match self.packed.read(node, holder).await {

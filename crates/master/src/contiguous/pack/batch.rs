@@ -8,12 +8,12 @@
 use super::PackProposal;
 use crate::op::Look;
 use cairn_namespace::container::PackedBlock;
-use cairn_namespace::ops::pack::{BeginPack, PACKED_MAX};
+use cairn_namespace::ops::pack::{BeginPack, PACKED_MAX, may_be_packed};
 use cairn_namespace::query::{self, Waiting};
-use cairn_namespace::{BlockState, FileRedundancy, InodeId, Result, block, inode, settings};
+use cairn_namespace::{BlockState, FileRedundancy, InodeId, Result, block, settings};
 use cairn_redundancy::{BlockLookup, NodeHandle, PlacementRequest};
 use cairn_stripe::pack::MAX_PACKED_LEN;
-use cairn_stripe::{Policy, PolicyId, StoragePolicy};
+use cairn_stripe::{BlockId, Policy, PolicyId, StoragePolicy};
 use std::collections::BTreeMap;
 
 /// Blocks that wait that one look takes.
@@ -24,12 +24,14 @@ const GATHERED_MAX: usize = 200_000;
 const LOOKS_MAX: usize = 1000;
 
 /// When enough is gathered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackRules {
     /// Bytes of a container, about.
     pub container_len: u64,
     /// How long blocks wait for others, ms.
     pub patience_ms: u64,
+    /// The part of the bytes of a group of containers that may be dead.
+    pub dead_share_max: f64,
 }
 
 /// Files that are kept alike: the policy of groups and the storage policy.
@@ -49,12 +51,19 @@ pub struct Gather {
     after: Option<Waiting>,
     looks: usize,
     found: BTreeMap<Class, Vec<Candidate>>,
+    stuck: Vec<BlockId>,
 }
 
 impl Gather {
     /// Forgets what was gathered: something of it has changed.
     pub fn clear(&mut self) {
         *self = Gather::default();
+    }
+
+    /// Blocks that were to go into another container and may not be packed any more, since this was asked last: another
+    /// storage policy is in force for them by now, or what is left of their files is kept otherwise.
+    pub fn take_stuck(&mut self) -> Vec<BlockId> {
+        std::mem::take(&mut self.stuck)
     }
 
     /// Takes some more of the blocks that wait. Returns whether there are more.
@@ -73,8 +82,11 @@ impl Gather {
         let mut storage_policies: BTreeMap<InodeId, u8> = BTreeMap::new();
         for waiting in &due {
             let found = candidate(look, *waiting, &mut storage_policies)?;
-            if let Some((class, candidate)) = found {
-                self.found.entry(class).or_default().push(candidate);
+            match found {
+                Some((class, candidate)) => {
+                    self.found.entry(class).or_default().push(candidate);
+                }
+                None => self.stuck.extend(packed_already(look, *waiting)?),
             }
         }
         Ok(due.len() == WINDOW)
@@ -97,7 +109,7 @@ impl Gather {
             let Some(dealt) = deal(candidates, &policy, rules, look.now.elapsed_ms) else {
                 continue;
             };
-            let proposals = placed(look, *class, &dealt)?;
+            let proposals = placed(look, *class, policy.schema.units(), &dealt)?;
             if !proposals.is_empty() {
                 let taken: usize = dealt.iter().map(Vec::len).sum();
                 candidates.drain(..taken);
@@ -108,6 +120,12 @@ impl Gather {
     }
 }
 
+/// A block that waits, if it is packed.
+fn packed_already(look: &Look<'_>, waiting: Waiting) -> Result<Option<BlockId>> {
+    let block = block::get(look.store, waiting.id)?;
+    Ok(block.filter(|block| block.packed.is_some()).map(|block| block.id))
+}
+
 fn candidate(
     look: &Look<'_>,
     waiting: Waiting,
@@ -115,12 +133,13 @@ fn candidate(
 ) -> Result<Option<(Class, Candidate)>> {
     let Some(block) = block::get(look.store, waiting.id)? else { return Ok(None) };
     let crc32c = block.unit_crcs.first().copied().flatten();
+    let from = block.packed.map(|at| at.container);
     let is_free = block.state == BlockState::Complete
-        && !block.is_coded()
+        && block.group.is_none()
         && block.len > 0
         && block.len <= MAX_PACKED_LEN.into();
     let (Some(crc32c), true) = (crc32c, is_free) else { return Ok(None) };
-    let Some(inode) = inode::get(look.store, block.file)? else { return Ok(None) };
+    let Some(inode) = query::file_of_block(look.store, block.id)? else { return Ok(None) };
     let redundancy = inode.file().map(|file| file.redundancy);
     let Some(FileRedundancy::Contiguous { policy, .. }) = redundancy else { return Ok(None) };
     // Files of a directory mostly have one storage policy; those that have their own are told apart.
@@ -140,8 +159,13 @@ fn candidate(
         return Ok(None);
     }
     let (id, gs, len) = (block.id, block.gs, block.len);
-    let block = PackedBlock { id, gs, len, crc32c };
-    let (parent, due_ms) = (inode.parent, waiting.due_ms);
+    let block = PackedBlock { id, gs, len, crc32c, from };
+    if !may_be_packed(look.store, &block, policy)? {
+        return Ok(None);
+    }
+    // What a container is rid of waits for nobody.
+    let due_ms = if from.is_some() { 0 } else { waiting.due_ms };
+    let parent = inode.parent;
     Ok(Some(((policy, storage_policy), Candidate { parent, block, due_ms })))
 }
 
@@ -176,10 +200,11 @@ fn deal(
     Some(dealt.into_iter().map(|(_, blocks)| blocks).collect())
 }
 
-/// Containers of those blocks, each on a node of its own; none if there are too few nodes.
+/// Containers of those blocks, each on a node of its own; none if there are too few nodes for a group of them.
 fn placed(
     look: &mut Look<'_>,
     (policy, storage_policy): Class,
+    width: usize,
     dealt: &[Vec<PackedBlock>],
 ) -> Result<Vec<PackProposal>> {
     let others = look.cluster.nodes().filter(|node| !node.takes_groups);
@@ -188,7 +213,7 @@ fn placed(
     let longest = dealt.iter().map(len).max().unwrap_or(0);
     let chosen = look.cluster.choose_striped(
         &PlacementRequest {
-            count: dealt.len(),
+            count: width,
             // With zeros between blocks, and an index.
             block_len: longest.saturating_add(longest / 8).saturating_add(1 << 20),
             excluded: &excluded,
@@ -198,7 +223,7 @@ fn placed(
         look.now,
         look.dice,
     );
-    if chosen.len() < dealt.len() {
+    if chosen.len() < width {
         return Ok(Vec::new());
     }
     let propose = |(blocks, storage): (&Vec<PackedBlock>, _)| PackProposal {
@@ -211,12 +236,18 @@ fn placed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cairn_stripe::{BlockId, GenerationStamp};
+    use cairn_stripe::GenerationStamp;
 
     fn candidates(lens: &[u64]) -> Vec<Candidate> {
         let candidate = |(n, len): (i64, &u64)| Candidate {
             parent: InodeId(1),
-            block: PackedBlock { id: BlockId(n), gs: GenerationStamp(1), len: *len, crc32c: 0 },
+            block: PackedBlock {
+                id: BlockId(n),
+                gs: GenerationStamp(1),
+                len: *len,
+                crc32c: 0,
+                from: None,
+            },
             due_ms: 1000,
         };
         (0..).zip(lens).map(candidate).collect()
@@ -225,7 +256,7 @@ mod tests {
     fn dealt(lens: &[u64], elapsed_ms: u64) -> Option<Vec<u64>> {
         let policies = Policy::built_in();
         let policy = policies.iter().find(|of| of.name == "RS-3-2-contiguous").unwrap();
-        let rules = PackRules { container_len: 1000, patience_ms: 500 };
+        let rules = PackRules { container_len: 1000, patience_ms: 500, dead_share_max: 0.2 };
         let found = deal(&candidates(lens), policy, &rules, elapsed_ms)?;
         Some(found.iter().map(|blocks| blocks.iter().map(|of| of.len).sum()).collect())
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cairn_master::contiguous::choose::Rules;
 use cairn_master::contiguous::convert::{self, Survey};
+use cairn_master::contiguous::pack::unpack;
 use cairn_namespace::group::GroupPauses;
 use cairn_namespace::ops::group::PauseGroups;
 use cairn_namespace::ops::swap_blocks::SwapBlocks;
@@ -17,8 +18,8 @@ use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
 
 /// The methods of this file.
-pub(crate) const METHODS: [&str; 4] =
-    ["convertFiles", "getGroupStatus", "pauseGroups", "swapBlocks"];
+pub(crate) const METHODS: [&str; 5] =
+    ["convertFiles", "getGroupStatus", "pauseGroups", "swapBlocks", "unpackFiles"];
 
 /// Files that one call may name.
 const FILES_MAX: usize = 1000;
@@ -54,6 +55,34 @@ pub async fn convert_files(node: &NameNode, call: &Call) -> Answer {
     })?;
     let (outcomes, survey) = (Some(outcomes), survey_proto(&survey));
     answer(&pb::ConvertFilesResponseProto { outcomes, refusals, survey })
+}
+
+/// Has packed blocks of files be plain again, unless it is to be tried only, and says how many there are.
+pub async fn unpack_files(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::UnpackFilesRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    if request.file_ids.len() > FILES_MAX {
+        let message =
+            format!("{} files in one call, more than {FILES_MAX}", request.file_ids.len());
+        return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
+    }
+    let (mut packed, mut bytes) = (Vec::new(), 0_u64);
+    node.ns.read(|store| -> cairn_namespace::Result<()> {
+        for file in &request.file_ids {
+            for block in query::packed_blocks_of_file(store, InodeId(*file))? {
+                bytes = bytes.saturating_add(block.len);
+                packed.push(block.id);
+            }
+        }
+        Ok(())
+    })?;
+    if !request.dry_run() && !packed.is_empty() {
+        node.check_change(call, || "Cannot unpack files".to_string())?;
+        check_not_paused(node)?;
+        let operation = node.operation("unpackFiles", call).await;
+        unpack::ask(&operation, &packed, false).await?;
+    }
+    answer(&pb::UnpackFilesResponseProto { blocks: packed.len() as u64, bytes })
 }
 
 fn check_not_paused(node: &NameNode) -> Result<(), Refusal> {
@@ -147,9 +176,10 @@ pub async fn get_group_status(node: &NameNode, call: &Call) -> Answer {
     let now = node.now();
     let counted = node.group_work.counts(now);
     let (counts, ago_ms) = counted.unwrap_or_default();
-    let (attempts, with_surplus, packed_with_copies) = node.see_cluster(|cluster| {
+    let (attempts, with_surplus, packed_with_copies, unpacking) = node.see_cluster(|cluster| {
         let packed = cluster.packed_with_replicas();
-        (cluster.attempt_count(), cluster.groups_with_surplus(), packed)
+        let unpacking = cluster.unpacking().len();
+        (cluster.attempt_count(), cluster.groups_with_surplus(), packed, unpacking)
     });
     let since = |count: &AtomicU64| count.load(Ordering::Relaxed);
     answer(&pb::GetGroupStatusResponseProto {
@@ -177,5 +207,12 @@ pub async fn get_group_status(node: &NameNode, call: &Call) -> Answer {
         packed_bytes: Some(counts.packed_bytes),
         dead_packed_bytes: Some(counts.left_bytes),
         packed_with_copies: Some(packed_with_copies as u64),
+        container_space: Some(counts.container_space),
+        emptying_containers: Some(counts.emptying),
+        unpacking: Some(unpacking as u64),
+        small_blocks: Some(counts.small),
+        small_bytes: Some(counts.small_bytes),
+        emptied: Some(since(&node.group_work.emptied)),
+        unpacked: Some(since(&node.group_work.unpacked)),
     })
 }

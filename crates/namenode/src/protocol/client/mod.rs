@@ -132,6 +132,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
 
         "convertFiles" => groups::convert_files(node, call).await,
         "swapBlocks" => groups::swap_blocks(node, call).await,
+        "unpackFiles" => groups::unpack_files(node, call).await,
         "getGroupStatus" => groups::get_group_status(node, call).await,
         "pauseGroups" => groups::pause_groups(node, call).await,
 

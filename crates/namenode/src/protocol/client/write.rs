@@ -4,7 +4,7 @@
 
 use cairn_master::append::{self, Append, Appended};
 use cairn_master::complete::{self, Complete};
-use cairn_master::{OpError, lease};
+use cairn_master::{OpError, lease, truncate};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::fsync::Fsync;
@@ -166,8 +166,9 @@ pub async fn truncate(node: &NameNode, call: &Call) -> Answer {
         holder: request.client_name,
         client_machine: call.peer.ip().to_canonical().to_string(),
     };
-    let path = command.path.clone();
-    match node.submit_or_recover(call, command, &path).await? {
+    let caller = node.caller(call).await;
+    let operation = node.operation("truncate", call).await;
+    match truncate::truncate(&operation, &caller, node.call_id(call), command).await? {
         Outcome::Removed { done, .. } => answer(&pb::TruncateResponseProto { result: done }),
         Outcome::Recovery { closed } => answer(&pb::TruncateResponseProto { result: closed }),
         other => Err(unexpected(&other)),

@@ -65,6 +65,7 @@ impl Encoder<'_> {
             Command::Register => return Ok(Some(register())),
             Command::Encode(_)
             | Command::Pack(_)
+            | Command::Unpack(_)
             | Command::Rebuild(_)
             | Command::Prove(_)
             | Command::Retire(_) => return Ok(None),

@@ -31,6 +31,7 @@ pub(super) struct Orders {
     pub proves: Vec<dn::ProveOrderProto>,
     pub retired: Vec<pb::BlockProto>,
     pub packs: Vec<dn::PackOrderProto>,
+    pub unpacks: Vec<dn::UnpackOrderProto>,
 }
 
 /// Those among the commands for a DataNode's heartbeat. `pool` is the block pool's id.
@@ -65,6 +66,9 @@ pub(super) fn orders(
                 for work in works {
                     orders.packs.extend(encoder.pack(work)?);
                 }
+            }
+            Command::Unpack(works) => {
+                orders.unpacks.extend(works.iter().map(|work| encoder.unpack(work)));
             }
             Command::Retire(blocks) => orders.retired.extend(blocks.iter().map(block)),
             _ => {}

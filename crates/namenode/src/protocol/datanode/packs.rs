@@ -7,7 +7,7 @@ use cairn_master::contiguous::pack::{PackedContainer, WrittenContainer};
 use cairn_namespace::group::ChecksumShape;
 use cairn_namespace::ops::pack::PACKED_MAX;
 use cairn_namespace::{Result, query};
-use cairn_redundancy::{BlockRef, NodeHandle, PackOrder};
+use cairn_redundancy::{BlockRef, NodeHandle, PackOrder, UnpackOrder};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode as dn;
 
@@ -46,6 +46,16 @@ impl Encoder<'_> {
             datanodes,
             blocks,
         }))
+    }
+
+    /// An order to write a packed block as a plain replica.
+    pub(super) fn unpack(&self, order: &UnpackOrder) -> dn::UnpackOrderProto {
+        let storage = self.cluster.storage(order.storage);
+        dn::UnpackOrderProto {
+            block: self.extended(&order.block),
+            storage_uuid: storage.uuid.clone(),
+            storage_type: Some(storage.storage_type as i32),
+        }
     }
 
     pub(super) fn packed_block(&self, at: &PackedAt) -> dn::PackedBlockProto {

@@ -71,6 +71,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         retired: of_groups.retired,
         packs: of_groups.packs,
         term: node.standing.borrow().term(),
+        unpacks: of_groups.unpacks,
     })
 }
 

@@ -15,6 +15,7 @@ use crate::dataset::{Block, Checksum, ReadView, blocking};
 use crate::error::{DataNodeError, Result};
 use crate::messages;
 use crate::node::Node;
+use crate::ops::virtual_block::read_packed;
 use cairn_codec::crc::{ChecksumKind, crc32c, verify_chunks};
 use cairn_stripe::group::{Layout, Part};
 use cairn_stripe::pack::{self, MAX_PACKED, MAX_PACKED_LEN, PackIndex, padded_len};
@@ -232,8 +233,22 @@ async fn read_all(node: &Arc<Node>, blocks: &[ToPack]) -> Vec<Result<(Vec<u8>, C
     read
 }
 
-/// All bytes of a block, which are what is recorded of it.
+/// All bytes of a block, which are what is recorded of it: from a replica, or from the container that it is in so far.
 async fn read_whole(node: &Arc<Node>, of: &ToPack) -> Result<(Vec<u8>, Checksum)> {
+    let (bytes, checksum) = match of.holders.is_empty() {
+        true => {
+            let (read, checksum) = read_packed(node, &of.block).await?;
+            (read.bytes, checksum)
+        }
+        false => read_replica(node, of).await?,
+    };
+    match bytes.len() as u64 == of.block.len && crc32c(0, &bytes) == of.crc32c {
+        true => Ok((bytes, checksum)),
+        false => Err(DataNodeError::peer("it is not what is recorded of it")),
+    }
+}
+
+async fn read_replica(node: &Arc<Node>, of: &ToPack) -> Result<(Vec<u8>, Checksum)> {
     let len = of.block.len;
     let layout = Layout::new(1, vec![len], len, 1).map_err(peer)?;
     let wanted = Wanted::new(of.block.clone(), of.holders.clone());
@@ -247,10 +262,7 @@ async fn read_whole(node: &Arc<Node>, of: &ToPack) -> Result<(Vec<u8>, Checksum)
         bytes.extend_from_slice(&step.ok_or(DataNodeError::Stopped)?);
     }
     let checksum = units.checksum().ok_or_else(|| DataNodeError::peer("it has no checksum"))?;
-    match crc32c(0, &bytes) == of.crc32c {
-        true => Ok((bytes, checksum)),
-        false => Err(DataNodeError::peer("it is not what is recorded of it")),
-    }
+    Ok((bytes, checksum))
 }
 
 /// A container as its disk has it.
