@@ -259,9 +259,12 @@ impl DataNode {
     }
 
     pub(crate) fn heartbeat(&self, wants_report_lease: bool) -> Heartbeat {
+        let mut used_of = vec![0; self.volumes.len()];
+        for stored in self.replicas.values() {
+            used_of[stored.volume] += stored.data.len() as u64;
+        }
         let report = |(at, volume): (usize, &Volume)| {
-            let on_it = self.replicas.values().filter(|stored| stored.volume == at);
-            let used: u64 = on_it.map(|stored| stored.data.len() as u64).sum();
+            let used = used_of[at];
             let (state, capacity) = match volume.is_failed {
                 true => (StorageState::Failed, 0),
                 false => (StorageState::Normal, VOLUME_LEN),
@@ -329,6 +332,7 @@ impl DataNode {
         let volume = self.volume_for(wish).ok_or(NodeError::NoRoom)?;
         let id = replica.id();
         let (damaged, is_torn) = (BTreeMap::new(), false);
+        let data = data.into();
         let stored = Stored { replica, data, synced: 0, damaged, is_torn, volume };
         self.replicas.insert(id, stored);
         Ok(())

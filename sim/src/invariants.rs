@@ -15,10 +15,11 @@ mod groups;
 mod leaving;
 mod whole;
 
+use crate::bytes::Bytes;
 use crate::data_node::Stored;
 use crate::world::World;
+use cairn_namespace::BlockState;
 use cairn_namespace::query::BlockInfo;
-use cairn_namespace::{BlockState, block};
 use cairn_redundancy::{BlockRef, Command, Standing, StorageHandle};
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, Geometry, Policy, Redundancy, UnitIndex};
@@ -28,16 +29,18 @@ use std::rc::Rc;
 impl World<'_> {
     /// The data of the first `len` bytes of a block, from its file.
     pub(crate) fn data_of(&self, info: &BlockInfo, len: u64) -> Option<Vec<u8>> {
+        self.written(info, len).map(<[u8]>::to_vec)
+    }
+
+    fn written(&self, info: &BlockInfo, len: u64) -> Option<&[u8]> {
         let file = self.model.files.get(&info.block.file)?;
         let offset = self.place_of(info)?;
-        file.written.get(offset as usize..(offset + len) as usize).map(<[u8]>::to_vec)
+        file.written.get(offset as usize..(offset + len) as usize)
     }
 
     /// Where a block is in its file; `None` if only snapshots have it.
     pub(crate) fn place_of(&self, info: &BlockInfo) -> Option<u64> {
-        let block = &info.block;
-        let found = block::position(&self.name_node.store, block.file, block.index).ok()?;
-        (found.id == block.id).then_some(found.offset)
+        self.name_node.store.offset_of(info)
     }
 
     fn offset_of(&self, info: &BlockInfo) -> u64 {
@@ -45,15 +48,24 @@ impl World<'_> {
     }
 
     /// The bytes of each unit of the first `len` bytes of a block.
-    fn units_of(&mut self, info: &BlockInfo, len: u64) -> Option<Rc<Vec<Vec<u8>>>> {
+    fn units_of(&mut self, info: &BlockInfo, len: u64) -> Option<Rc<Vec<Bytes>>> {
+        let known = self.units.get(&(info.block.id, len));
         let Redundancy::Striped(policy) = &info.redundancy else {
-            return Some(Rc::new(vec![self.data_of(info, len)?]));
+            // One that was cut has other bytes than before when it is as long again.
+            let data = self.written(info, len)?;
+            if let Some(known) = known.filter(|known| known[0][..] == *data) {
+                return Some(known.clone());
+            }
+            let units = Rc::new(vec![Bytes::from(data.to_vec())]);
+            self.units.insert((info.block.id, len), units.clone());
+            return Some(units);
         };
-        if let Some(known) = self.units.get(&(info.block.id, len)) {
+        if let Some(known) = known {
             return Some(known.clone());
         }
         let data = self.data_of(info, len)?;
-        let units = Rc::new(self.encode(&data, policy));
+        let units = self.encode(&data, policy).into_iter().map(Bytes::from);
+        let units = Rc::new(units.collect::<Vec<_>>());
         self.units.insert((info.block.id, len), units.clone());
         Some(units)
     }
@@ -112,21 +124,26 @@ impl World<'_> {
             }
         };
         let striped = id.is_striped();
-        let holds = |stored: &Stored, bytes: &[u8]| {
+        let holds = |stored: &Stored, bytes: &Bytes| {
             let exact = stored.replica.state() == ReplicaState::Finalized
                 && stored.replica.gs() == info.block.gs
                 && stored.data.len() == bytes.len();
             let fits = if is_complete { exact } else { stored.replica.gs() >= info.block.gs };
             let damaged = stored.damaged.range(..bytes.len() as u64).next().is_some();
-            fits && !damaged && stored.data.get(..bytes.len()) == Some(bytes)
+            let has = || match stored.data.len() == bytes.len() {
+                true => stored.data == *bytes,
+                false => stored.data.get(..bytes.len()) == Some(&bytes[..]),
+            };
+            fits && !damaged && has()
         };
-        let is_left = |unit: usize, bytes: &Vec<u8>| {
+        let is_left = |unit: usize, bytes: &Bytes| {
             let own_id = if striped { id.internal(UnitIndex(unit as u8)) } else { id };
             let there = self.nodes.iter().filter(|node| !node.is_gone && self.stands(node.number));
             let mut held = there.filter_map(|node| node.replicas.get(&own_id));
             !bytes.is_empty() && held.any(|stored| holds(stored, bytes))
         };
-        let left = units.iter().enumerate().filter(|(unit, bytes)| is_left(*unit, bytes)).count();
+        let left = units.iter().enumerate().filter(|(unit, bytes)| is_left(*unit, bytes));
+        let left = left.take(needed).count();
         if left < needed {
             let exposed = self.model.blocks.get(&id).map(|block| block.exposed.clone());
             self.violate(format!(
@@ -180,7 +197,7 @@ impl World<'_> {
                 .get(id)
                 .is_some_and(|block| !block.exposed.is_empty() || block.tolerance < whole);
             // Of what only snapshots have, nobody knows the bytes.
-            let is_known = was_hurt && self.data_of(info, info.block.len).is_some();
+            let is_known = was_hurt && self.written(info, info.block.len).is_some();
             if is_known && !self.is_excused(*id) && self.lacks(info, true).is_none() {
                 self.is_whole_again(*id, whole);
             }

@@ -4,6 +4,7 @@
 //! namespace, redundancy, replica, stripe and codec crates, with disks and a network that are simulated, in one thread and
 //! from one seed. Invariants are checked after each step (`src/invariants.rs`); a seed that fails replays exactly.
 
+mod bytes;
 mod calls;
 mod client;
 mod clones;

@@ -1,6 +1,7 @@
 //! What must be true: every file with the bytes that were written and how many of them were
 //! acknowledged, and which nodes have failed each block.
 
+use crate::bytes::Bytes;
 use cairn_namespace::query;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Command, InodeId, Outcome};
@@ -12,7 +13,7 @@ use std::rc::Rc;
 pub(crate) type Part = (usize, UnitIndex);
 
 /// The bytes of each unit of a group of some length.
-pub(crate) type Units = BTreeMap<(BlockId, u64), Rc<Vec<Vec<u8>>>>;
+pub(crate) type Units = BTreeMap<(BlockId, u64), Rc<Vec<Bytes>>>;
 
 /// A file as its writers know it.
 #[derive(Clone, Debug)]
@@ -55,7 +56,7 @@ pub(crate) struct GroupModel {
     /// The members with their bytes, by slot.
     pub(crate) members: Vec<Option<(BlockId, Vec<u8>)>>,
     /// The bytes of all units by slot, once it is formed; empty slots have none.
-    pub(crate) units: Vec<Vec<u8>>,
+    pub(crate) units: Vec<Bytes>,
 }
 
 /// A replica that was read whole where it is.

@@ -11,6 +11,7 @@ mod log;
 mod names;
 mod op;
 mod reports;
+mod store;
 
 use crate::options::Options;
 use crate::parts::Parts;
@@ -26,7 +27,6 @@ use cairn_namespace::ops::ec::{AddEcPolicies, EnableEcPolicy, PolicySpec};
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::query::BlockInfo;
 use cairn_namespace::store::StoreRead;
-use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::{
     BlockState as Written, Clock, Command, Entry, Retries, Settings, Times, apply, query,
 };
@@ -40,11 +40,11 @@ use grouping::Round;
 use log::Log;
 use names::machine_at;
 use op::Running;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 use std::time::Duration;
+use store::Store;
 
 pub(crate) use self::core::Core;
 pub(crate) use entries::{Happening, InForce};
@@ -58,8 +58,7 @@ pub(crate) const POLICIES: [(&str, u32, u32); 3] = [("XOR", 2, 1), ("RS", 3, 2),
 /// What the namespace says of blocks, for the cluster; CRCs only where they are compared.
 pub(crate) struct Facts<'a> {
     lookup: Lookup<'a>,
-    store: &'a MemoryStore,
-    known: &'a RefCell<Known>,
+    store: &'a Store,
     bugs: &'a Bugs,
 }
 
@@ -70,7 +69,7 @@ impl BlockLookup for Facts<'_> {
                 self.lookup.group(id).filter(|group| group.formed || !self.bugs.forgets_attempts);
             return group.map(|group| group.facts());
         }
-        let info = self.known.borrow_mut().block(self.store, id)?;
+        let info = self.store.block(id)?;
         let is_freed = self.bugs.frees_members && info.block.is_tombstone();
         (!is_freed).then(|| facts(&info.block, &info.redundancy))
     }
@@ -84,7 +83,7 @@ impl BlockLookup for Facts<'_> {
     }
 
     fn storage_policy(&self, id: BlockId) -> StoragePolicy {
-        self.lookup.storage_policy(id)
+        self.store.storage_policy(id)
     }
 
     fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {
@@ -115,21 +114,6 @@ struct Bugs {
     forms_unchecked: bool,
 }
 
-/// Answers of the namespace as it is in force.
-#[derive(Default)]
-struct Known {
-    one: BTreeMap<BlockId, Option<Rc<BlockInfo>>>,
-    all: Option<Rc<Vec<Rc<BlockInfo>>>>,
-    groups: Option<Rc<Vec<BlockGroup>>>,
-}
-
-impl Known {
-    fn block(&mut self, store: &MemoryStore, id: BlockId) -> Option<Rc<BlockInfo>> {
-        let ask = || sure(query::get_block(store, id)).map(Rc::new);
-        self.one.entry(id).or_insert_with(ask).clone()
-    }
-}
-
 /// See the module.
 pub(crate) struct NameNode {
     pub(crate) up: bool,
@@ -141,7 +125,7 @@ pub(crate) struct NameNode {
     /// Its disk is slow at each write, not at some.
     is_contended: bool,
     /// The namespace with what was applied and is not in force yet.
-    ahead: MemoryStore,
+    ahead: Store,
     retries: Retries,
     /// Of the last entry that was applied.
     last_times: Times,
@@ -169,7 +153,7 @@ pub(crate) struct NameNode {
     /// What DataNodes have said of groups that they were to encode.
     unjudged: Vec<Unjudged>,
     /// The namespace as it was when attempts began, where that mistake is put back.
-    begun: BTreeMap<BlockId, MemoryStore>,
+    begun: BTreeMap<BlockId, Store>,
     /// Effects that the cluster hears of late, where that mistake is put back.
     late_effects: Vec<EntryEffects>,
     /// Machines that are clones of others, with the DataNodes for which they speak.
@@ -182,8 +166,6 @@ pub(crate) struct NameNode {
     pub(crate) fall: Option<(u32, Fall)>,
     /// How often the namespace has changed.
     pub(crate) version: u64,
-    /// What was asked of it since.
-    blocks: RefCell<Known>,
     /// Commands that came into force, for the model of the namespace.
     pub(crate) done: Vec<InForce>,
     /// How many of the first of these a start has found in the log.
@@ -252,14 +234,14 @@ impl NameNode {
             goes_by_uuids: parts.goes_by_uuids(),
             follows_wall_clock: parts.follows_wall_clock(),
         };
-        let (store, cluster) = (MemoryStore::new(), Cluster::new(cluster_config()));
+        let (store, cluster) = (Store::default(), Cluster::new(cluster_config()));
         let mut node = NameNode {
             up: true,
             life: 0,
             core: Some(Box::new(Core::new(store, cluster, rng))),
             log: Log::default(),
             is_contended: options.is_contended,
-            ahead: MemoryStore::new(),
+            ahead: Store::default(),
             retries: Retries::default(),
             last_times: Times::default(),
             groups: Groups::new(LIMITS, 0, 0),
@@ -285,7 +267,6 @@ impl NameNode {
             since: GenerationStamp(0),
             fall: None,
             version: 0,
-            blocks: RefCell::default(),
             done: Vec::new(),
             replayed: 0,
         };
@@ -324,10 +305,10 @@ impl NameNode {
         &mut self,
         work: impl FnOnce(&mut Cluster, &dyn BlockLookup, Now, &mut dyn FnMut() -> u64) -> R,
     ) -> R {
-        let (bugs, known, now) = (&self.bugs, &self.blocks, self.now());
+        let (bugs, now) = (&self.bugs, self.now());
         let core = self.core.as_deref_mut().expect("no operation is being polled");
         let Core { store, cluster, rng, .. } = core;
-        let facts = Facts { lookup: Lookup::new(&*store), store, known, bugs };
+        let facts = Facts { lookup: Lookup::new(&*store), store, bugs };
         work(cluster, &facts, now, &mut || rng.any())
     }
 
@@ -361,7 +342,7 @@ impl NameNode {
     pub(crate) fn restart(&mut self) {
         self.life += 1;
         self.store = self.replay();
-        self.namespace_changed();
+        self.version += 1;
         self.ahead = self.store.clone();
         let reading = self.reading();
         self.clock = Clock::begin(self.last_times, reading, false);
@@ -384,8 +365,8 @@ impl NameNode {
     }
 
     /// The store that the log gives.
-    fn replay(&mut self) -> MemoryStore {
-        let mut store = MemoryStore::new();
+    fn replay(&mut self) -> Store {
+        let mut store = Store::default();
         self.retries = Retries::default();
         self.last_times = Times::default();
         let entries = self.log.recover();
@@ -410,12 +391,12 @@ impl NameNode {
     /// Whether a replay of the log gives the store that is in force, and with the entries that wait to be logged what was
     /// applied.
     pub(crate) fn is_replayable(&self) -> bool {
-        let mut store = MemoryStore::new();
+        let mut store = Store::default();
         let mut all = self.log.clone().recover();
         let open = self.open.entries.iter().filter_map(|done| done.logged.as_ref());
         all.extend(open.map(|(entry, _)| entry.clone()));
         let (in_force, later) = all.split_at(self.logged.min(all.len()));
-        let are_applied = |store: &mut MemoryStore, entries: &[Entry]| {
+        let are_applied = |store: &mut Store, entries: &[Entry]| {
             entries.iter().all(|entry| {
                 let is_ok = apply(store, entry).is_ok();
                 self.forget_handle(store, &entry.command);
@@ -491,34 +472,21 @@ impl NameNode {
 
     pub(crate) fn lookup(&self) -> Facts<'_> {
         let lookup = Lookup::new(&self.store);
-        Facts { lookup, store: &self.store, known: &self.blocks, bugs: &self.bugs }
+        Facts { lookup, store: &self.store, bugs: &self.bugs }
     }
 
     pub(crate) fn block(&self, id: BlockId) -> Option<Rc<BlockInfo>> {
-        self.blocks.borrow_mut().block(&self.store, id)
-    }
-
-    /// What was known of it is old.
-    fn namespace_changed(&mut self) {
-        self.version += 1;
-        self.blocks.take();
+        self.store.block(id)
     }
 
     /// All blocks, in their order.
     pub(crate) fn all_blocks(&self) -> Rc<Vec<Rc<BlockInfo>>> {
-        let known = &mut *self.blocks.borrow_mut();
-        let ask = || {
-            let all = sure(query::blocks_after(&self.store, None, usize::MAX));
-            Rc::new(all.into_iter().map(Rc::new).collect())
-        };
-        known.all.get_or_insert_with(ask).clone()
+        self.store.all_blocks()
     }
 
     /// All contiguous groups, and attempts to make them, in their order.
     pub(crate) fn all_groups(&self) -> Rc<Vec<BlockGroup>> {
-        let known = &mut *self.blocks.borrow_mut();
-        let ask = || Rc::new(sure(query::groups_after(&self.store, None, usize::MAX)));
-        known.groups.get_or_insert_with(ask).clone()
+        self.store.all_groups()
     }
 
     pub(crate) fn facts_of(&self, id: BlockId) -> Option<BlockFacts> {

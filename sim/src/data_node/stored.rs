@@ -1,5 +1,6 @@
 //! One replica with its bytes, which a fault can change behind the back of its CRCs.
 
+use crate::bytes::Bytes;
 use crate::rng::Rng;
 use cairn_codec::crc::{ChecksumKind, chunk_crcs, crc32c};
 use cairn_redundancy::{BlockRef, ReplicaState as Reported, ReportedReplica};
@@ -35,7 +36,7 @@ impl From<ReplicaError> for NodeError {
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub(crate) replica: Replica,
-    pub(crate) data: Vec<u8>,
+    pub(crate) data: Bytes,
     /// Bytes that survive a power cut.
     pub(super) synced: u64,
     /// Bits that a fault has flipped since they were written, by the place of their byte.
@@ -61,7 +62,7 @@ impl Stored {
 
     /// The bytes as they were written.
     fn written(&self) -> Vec<u8> {
-        let mut written = self.data.clone();
+        let mut written = self.data.to_vec();
         for (at, flipped) in &self.damaged {
             written[*at as usize] ^= flipped;
         }

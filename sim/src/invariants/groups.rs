@@ -9,6 +9,7 @@
 //! - Each member is a complete block as it was encoded, in this group and in no other; no attempt is formed that was
 //!   abandoned, or begun before a start of the NameNode.
 
+use crate::bytes::Bytes;
 use crate::data_node::{CHECKSUM, DataNode, Stored};
 use crate::encoding::formed;
 use crate::model::{BlockModel, GroupModel, Proof};
@@ -101,7 +102,7 @@ impl World<'_> {
     }
 
     /// The bytes of all units, computed anew; of the record at the end of parities what the namespace has.
-    fn code_of(&mut self, group: &Group, begun: &GroupModel) -> Vec<Vec<u8>> {
+    fn code_of(&mut self, group: &Group, begun: &GroupModel) -> Vec<Bytes> {
         let policy = self.name_node.policy_of(group);
         let Ok(formed) = formed(group, &policy) else { return Vec::new() };
         let code = self.codec(&policy);
@@ -129,7 +130,8 @@ impl World<'_> {
         let data = parity_of(members.clone(), formed.layout.data_len());
         let tail = formed.record.to_tail(|bytes| crc32c(0, bytes));
         let parities = data.into_iter().zip(sums).map(|(data, sums)| [data, sums, tail.clone()]);
-        members.into_iter().chain(parities.map(|parts| parts.concat())).collect()
+        let parities = parities.map(|parts| parts.concat());
+        members.into_iter().chain(parities).map(Bytes::from).collect()
     }
 
     /// The members of a group that has ended are on their own again.

@@ -1,9 +1,9 @@
 //! The state of a NameNode that its operations look at: the namespace as it is in force, and the cluster.
 
+use super::store::Store;
 use crate::rng::Rng;
 use cairn_master::Look;
 use cairn_namespace::clock::{Clock, Reading, Times};
-use cairn_namespace::store::memory::MemoryStore;
 use cairn_redundancy::{Cluster, Now};
 use std::time::Duration;
 
@@ -22,13 +22,13 @@ pub(crate) struct Core {
     pub(crate) skew_ms: i64,
     pub(crate) clock: Clock,
     /// What is in force.
-    pub(crate) store: MemoryStore,
+    pub(crate) store: Store,
     pub(crate) cluster: Cluster,
     pub(crate) rng: Rng,
 }
 
 impl Core {
-    pub(crate) fn new(store: MemoryStore, cluster: Cluster, rng: Rng) -> Core {
+    pub(crate) fn new(store: Store, cluster: Cluster, rng: Rng) -> Core {
         let reading = Reading { monotonic: Duration::ZERO, wall: Duration::from_millis(EPOCH_MS) };
         let clock = Clock::begin(Times::default(), reading, false);
         Core { now_ms: 0, skew_ms: 0, clock, store, cluster, rng }

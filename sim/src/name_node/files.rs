@@ -6,7 +6,7 @@ use cairn_master::lease;
 use cairn_master::pipeline::{self, Additional};
 use cairn_namespace::query;
 use cairn_namespace::{Block, BlockState as Written, Caller, InodeId};
-use cairn_redundancy::{BlockLookup, StorageHandle, StoragePolicy};
+use cairn_redundancy::{StorageHandle, StoragePolicy};
 use cairn_stripe::{BlockId, Redundancy, UnitIndex};
 
 /// Expired holders, and files of each, that one round looks at.
@@ -35,7 +35,7 @@ impl NameNode {
 
     /// The storage policy of the file that has the block.
     pub(crate) fn storage_policy(&self, block: BlockId) -> StoragePolicy {
-        self.lookup().storage_policy(block)
+        self.store.storage_policy(block)
     }
 
     /// Where a reader or writer finds a block's units.

@@ -5,13 +5,13 @@ use super::NameNode;
 use super::grouping::{Grouping, Located, NamedOrder, NamedRebuild, Round};
 use super::names::sure;
 use super::op::Answer;
+use super::store::Store;
 use cairn_master::contiguous::EncodedGroup;
 use cairn_master::contiguous::elsewhere::{Elsewhere, elsewhere};
 use cairn_master::contiguous::rounds::{self, News, Said, Unjudged};
 use cairn_master::{Lookup, Op, Submission, contiguous};
 use cairn_namespace::ops::delete::Purge;
 use cairn_namespace::ops::group::Form;
-use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::store::{StoreTxn, Table};
 use cairn_namespace::{Caller, Command, Group, Outcome, query};
 use cairn_redundancy::{EncodeOrder, GroupRebuild, NodeHandle, StorageHandle};
@@ -166,7 +166,7 @@ impl NameNode {
     }
 
     /// The state that a command is evaluated on.
-    pub(super) fn seen_by(&self, command: &Command) -> &MemoryStore {
+    pub(super) fn seen_by(&self, command: &Command) -> &Store {
         let begun = match command {
             Command::Form(form) => self.begun.get(&form.handle),
             _ => None,
@@ -175,14 +175,14 @@ impl NameNode {
     }
 
     /// An attempt begins: its `Form` is evaluated on this state, where that mistake is put back.
-    pub(super) fn note_begun(&mut self, ahead: &MemoryStore, answer: &Outcome) {
+    pub(super) fn note_begun(&mut self, ahead: &Store, answer: &Outcome) {
         if let (true, Outcome::EncodeBegun { handle, .. }) = (self.bugs.forms_unchecked, answer) {
             self.begun.insert(*handle, ahead.clone());
         }
     }
 
     /// The numbers of an attempt that was abandoned are given out again.
-    pub(super) fn forget_handle(&self, store: &mut MemoryStore, command: &Command) {
+    pub(super) fn forget_handle(&self, store: &mut Store, command: &Command) {
         if self.bugs.reuses_handles && matches!(command, Command::Abandon(_)) {
             sure(store.remove(Table::Meta, b"handle").map_err(Into::into));
         }

@@ -77,5 +77,6 @@ impl Named {
 
 /// The machine at an address.
 pub(super) fn machine_at(address: &NodeAddress) -> usize {
-    address.ip.trim_start_matches("10.0.0.").parse().unwrap_or(usize::MAX)
+    let number = address.ip.strip_prefix("10.0.0.");
+    number.and_then(|number| number.parse().ok()).unwrap_or(usize::MAX)
 }

@@ -9,7 +9,7 @@ use std::ops::Bound;
 /// Tables as maps; two with the same content are equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStore {
-    tables: BTreeMap<Table, BTreeMap<Vec<u8>, Vec<u8>>>,
+    tables: [BTreeMap<Vec<u8>, Vec<u8>>; Table::ALL.len()],
 }
 
 impl MemoryStore {
@@ -21,7 +21,20 @@ impl MemoryStore {
 
 impl StoreRead for MemoryStore {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.tables.get(&table).and_then(|entries| entries.get(key)).cloned())
+        Ok(self.tables[table as usize].get(key).cloned())
+    }
+
+    fn peek(
+        &self,
+        table: Table,
+        key: &[u8],
+        look: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, StoreError> {
+        let value = self.tables[table as usize].get(key);
+        if let Some(value) = value {
+            look(value);
+        }
+        Ok(value.is_some())
     }
 
     fn scan(
@@ -35,7 +48,7 @@ impl StoreRead for MemoryStore {
         if !to.is_empty() && from >= to {
             return Ok(());
         }
-        let Some(entries) = self.tables.get(&table) else { return Ok(()) };
+        let entries = &self.tables[table as usize];
         for (key, value) in entries.range::<[u8], _>((Bound::Included(from), end)) {
             if visit(key, value).is_break() {
                 break;
@@ -47,18 +60,12 @@ impl StoreRead for MemoryStore {
 
 impl StoreTxn for MemoryStore {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        self.tables.entry(table).or_default().insert(key.to_vec(), value.to_vec());
+        self.tables[table as usize].insert(key.to_vec(), value.to_vec());
         Ok(())
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError> {
-        if let Some(entries) = self.tables.get_mut(&table) {
-            entries.remove(key);
-            // Keeps two stores of the same content equal.
-            if entries.is_empty() {
-                self.tables.remove(&table);
-            }
-        }
+        self.tables[table as usize].remove(key);
         Ok(())
     }
 }
