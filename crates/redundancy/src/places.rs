@@ -364,12 +364,11 @@ impl Places {
     ) -> Vec<BlockRef> {
         let orders = self.going.waiting.take(storage, limit);
         for block in &orders {
-            let is_chosen = self.change(storage, block.id, |place| {
-                place.told |= place.excess;
-                place.excess
+            let was_told = self.change(storage, block.id, |place| {
+                place.excess.then(|| std::mem::replace(&mut place.told, true))
             });
-            if is_chosen == Some(true) {
-                self.going.note_ordered((storage, node), *block, now_ms);
+            if let Some(was_told) = was_told.flatten() {
+                self.going.note_ordered((storage, node), *block, now_ms, was_told);
             }
         }
         orders

@@ -35,22 +35,23 @@ pub(super) struct Going {
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     since_ms: u64,
-    /// There was one before it: when the node has obeyed one, the other may still come.
+    /// There was one before it, whose time may be over: when the node says that it has obeyed one, the other may still come.
     is_repeated: bool,
 }
 
 impl Going {
-    /// A node is told to delete what was chosen for that.
+    /// A node is told to delete what was chosen for that, and may have been before.
     pub(super) fn note_ordered(
         &mut self,
         (storage, node): (StorageHandle, NodeHandle),
         block: BlockRef,
         since_ms: u64,
+        was_told: bool,
     ) {
         self.ordered.insert((since_ms, storage, block));
         let last = self.under_way.entry((node, block.id, block.gs));
         last.and_modify(|last| *last = UnderWay { since_ms, is_repeated: true })
-            .or_insert(UnderWay { since_ms, is_repeated: false });
+            .or_insert(UnderWay { since_ms, is_repeated: was_told });
     }
 
     /// The orders that were given then or before, some at a time.

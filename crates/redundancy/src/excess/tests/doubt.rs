@@ -294,6 +294,31 @@ fn what_comes_while_an_order_to_delete_it_is_under_way_makes_nothing_else_surplu
     }
 }
 
+/// Found by simulation: a node had obeyed an order and could not say so. When the time of that was over it was ordered again,
+/// and said so only then; a balancer had put the same there anew, which the second order deleted, and what it had been made
+/// from was surplus.
+#[test]
+fn what_is_told_of_one_order_says_nothing_of_the_next() {
+    for (id, facts) in [(block(1), replicated(1, 100, LIVE)), (group(1), rs(2, 1, 5000, LIVE))] {
+        let mut world = World::new(4, 1);
+        let nodes: &[usize] = if id.is_striped() { &[0, 2, 3] } else { &[0] };
+        world.store(id, facts, nodes);
+        let good = world.good(id, 0);
+        world.beat("uuid-1", heartbeat_of(1, GIB));
+        world.received(1, good);
+        assert_eq!(told_to_delete(&mut world, 1), [good]);
+        assert_eq!(invalidations(world.run(297_000, &[])), []);
+        assert_eq!(invalidations(world.run(6000, &[])), [(1, good)], "it is told again");
+        world.deleted(1, good);
+        let kind = ReplicaEventKind::Received { delete_hint: Some("uuid-0".to_string()) };
+        world.event(1, ReplicaEvent { block: good, kind, crc32c: None });
+        assert_eq!(all_told(&mut world, 4), []);
+        assert_eq!(invalidations(world.run(290_000, &[])), []);
+        // One of the two has to go all the same.
+        assert_eq!(invalidations(world.run(15_000, &[])).len(), 1);
+    }
+}
+
 /// Found by simulation: what is kept after all may be gone, by the order that was given first.
 #[test]
 fn no_node_is_let_go_for_a_replica_that_an_order_may_delete() {
