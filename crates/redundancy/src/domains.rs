@@ -14,7 +14,8 @@ use std::collections::BTreeSet;
 
 impl Cluster {
     /// Nodes that would not better the spread of a block that has all its replicas: those on its racks if
-    /// it needs more of these, else those in its domains.
+    /// it needs more of these, else those in its domains. Of a contiguous group, those on racks that have all that they should,
+    /// or as much as the rack that has most would have after.
     pub(crate) fn crowded_nodes(
         &self,
         id: BlockId,
@@ -23,8 +24,10 @@ impl Cluster {
     ) -> Vec<NodeHandle> {
         let own = || existing.iter().map(|storage| self.node(self.storage(*storage).node));
         if let Layout::Parity { .. } = facts.layout {
-            let most = self.limits().per_rack_max(facts);
-            let is_full = |rack: &str| own().filter(|node| node.rack == rack).count() >= most;
+            let on_rack = |rack: &str| own().filter(|node| node.rack == rack).count();
+            let crowd = own().map(|node| on_rack(&node.rack)).max().unwrap_or(0);
+            let most = self.limits().per_rack_max(facts).max(crowd.saturating_sub(1));
+            let is_full = |rack: &str| on_rack(rack) >= most;
             return self
                 .nodes()
                 .filter(|node| is_full(&node.rack))

@@ -42,6 +42,7 @@ impl Cluster {
             racks: width.racks,
             serving: width.serving,
             domains: width.domains,
+            shares: width.shares,
             domain_factor: self.config.upgrade_domain_factor,
             maintenance_min: self.config.maintenance_replication_min,
         }

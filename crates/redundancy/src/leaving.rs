@@ -163,7 +163,8 @@ impl Cluster {
         if now.serving > before.serving {
             self.walks.sharing().restart();
         }
-        if now.racks > before.racks.max(1) {
+        let is_more_even = now.shares.iter().zip(&before.shares).any(|(now, before)| now < before);
+        if now.racks > before.racks.max(1) || before.racks > 0 && is_more_even {
             self.walks.scan().repeat();
         }
     }

@@ -4,6 +4,7 @@
 //! surplus is the same for the others. Tested in `need/tests.rs`, where the queues are compared with it.
 
 use crate::block::{BlockFacts, Layout};
+use crate::nodes::Shares;
 use crate::queue::Risk;
 use crate::tally::Tally;
 use cairn_stripe::UnitIndex;
@@ -20,6 +21,8 @@ pub(crate) struct Limits {
     pub serving: usize,
     /// Upgrade domains of these.
     pub domains: usize,
+    /// By how many units a group has: how many of them one rack has at least to take.
+    pub shares: Shares,
     /// Upgrade domains that the replicas of a block should be in, where domains count.
     pub domain_factor: Option<usize>,
     /// Live replicas that a block must have, whatever is in maintenance.
@@ -41,10 +44,12 @@ impl Limits {
         most.min(facts.expected_units()).min(self.racks)
     }
 
-    /// Units of a contiguous group that one rack should have at most: no more than may be lost, or as few as racks allow.
+    /// Units of a contiguous group that one rack should have at most: no more than may be lost, or as few as racks and
+    /// their nodes allow.
     pub(crate) fn per_rack_max(&self, facts: &BlockFacts) -> usize {
         let Layout::Parity { m, .. } = facts.layout else { return usize::MAX };
-        usize::from(m).max(facts.expected_units().div_ceil(self.racks.max(1)))
+        let share = self.shares.get(facts.expected_units()).copied().unwrap_or(u8::MAX);
+        usize::from(m.max(share))
     }
 
     /// Upgrade domains that the replicas of a block should be in; 0 where domains do not count.

@@ -5,6 +5,7 @@ use crate::lease::ReportLeases;
 use crate::node::DataNode;
 use crate::places::map::STORAGES_MAX;
 use crate::storage::Storage;
+use cairn_stripe::id::MAX_UNITS_PER_GROUP;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module. A handle is the place in a list, and never given to another.
@@ -31,6 +32,29 @@ pub(crate) struct Width {
     pub serving: usize,
     /// Upgrade domains of these, where they count.
     pub domains: usize,
+    /// By how many units a group has: how many of them one rack has at least to take, where they are spread as evenly as
+    /// racks and their nodes allow.
+    pub shares: Shares,
+}
+
+/// See [`Width::shares`].
+pub(crate) type Shares = [u8; MAX_UNITS_PER_GROUP + 1];
+
+/// The shares on racks with so many nodes. Where there are fewer nodes than units, some nodes take several.
+fn shares(racks: &[usize]) -> Shares {
+    if racks.is_empty() {
+        return Shares::default();
+    }
+    let mut of_size = [0; MAX_UNITS_PER_GROUP + 1];
+    racks.iter().for_each(|nodes| of_size[(*nodes).min(MAX_UNITS_PER_GROUP)] += 1);
+    let room = |most: usize| -> usize {
+        let sizes = of_size.iter().enumerate();
+        sizes.map(|(nodes, count): (usize, &usize)| nodes.min(most) * count).sum()
+    };
+    std::array::from_fn(|units| {
+        let least = (0..=units).find(|most| room(*most) >= units);
+        least.unwrap_or(units.div_ceil(racks.len())) as u8
+    })
 }
 
 impl Default for Nodes {
@@ -169,10 +193,14 @@ impl Nodes {
             true => serving().map(DataNode::upgrade_domain).collect(),
             false => BTreeSet::new(),
         };
+        let mut racks: BTreeMap<&str, usize> = BTreeMap::new();
+        serving().for_each(|node| *racks.entry(node.rack.as_str()).or_default() += 1);
+        let racks: Vec<usize> = racks.into_values().collect();
         Width {
-            racks: serving().map(|node| node.rack.as_str()).collect::<BTreeSet<_>>().len(),
-            serving: serving().count(),
+            racks: racks.len(),
+            serving: racks.iter().sum(),
             domains: domains.len(),
+            shares: shares(&racks),
         }
     }
 

@@ -56,8 +56,8 @@ impl Cluster {
         dice: Dice<'_>,
     ) -> Option<GroupPlan> {
         let most = request.k + request.m;
-        let racks = self.nodes.width().racks;
-        let per_rack_max = if racks * request.m >= most { request.m } else { usize::MAX };
+        let share = self.nodes.width().shares.get(most).copied().map_or(usize::MAX, usize::from);
+        let per_rack_max = if share <= request.m { request.m } else { usize::MAX };
         let (mut blocks, mut options, mut stay) = (Vec::new(), Vec::new(), Vec::new());
         for candidate in request.candidates {
             if blocks.len() == request.k {

@@ -703,6 +703,30 @@ fn a_plan_loses_no_more_with_a_rack_than_its_parities() {
     assert!(per_rack.values().all(|units| *units <= 2), "{per_rack:?}");
 }
 
+/// On racks of three, one and one nodes five units are on all of these, whatever is lost with the first rack.
+#[test]
+fn a_plan_is_made_where_no_spread_bears_the_loss_of_a_rack() {
+    let mut world = World::with_racks(&[0, 0, 0, 1, 2]);
+    for slot in 0..3 {
+        world.store(member(slot), replicated(2, LEN, LIVE), &[]);
+        for node in [slot, 3 + slot % 2] {
+            world.received(node, world.good(member(slot), 0));
+        }
+    }
+    let candidates: Vec<BlockRef> = (0..3).map(|slot| world.good(member(slot), 0)).collect();
+    let request = GroupRequest {
+        candidates: &candidates,
+        k: 3,
+        m: 2,
+        storage_policy: StoragePolicy::default(),
+    };
+    let plan = world.cluster.plan_group(&request, world.now, &mut *world.dice).unwrap();
+    let stay = plan.members.iter().map(|(_, at)| *at);
+    let nodes: BTreeSet<usize> =
+        stay.chain(plan.parities.iter().copied()).map(|at| world.number(at)).collect();
+    assert_eq!(nodes.len(), 5, "{nodes:?}");
+}
+
 #[test]
 fn nodes_that_prove_nothing_take_no_part_in_a_plan() {
     let mut world = world();
