@@ -114,6 +114,8 @@ impl World<'_> {
             self.fail_for(node, &called_bad);
             self.note_torn(node, &lost);
             self.standing.insert(identity, node);
+            // What is known of it is what the other one has told.
+            self.nodes[node].has_reported = false;
             self.note_called_bad(node, called_bad);
             held.into_iter().for_each(|id| self.touch(id));
         }

@@ -232,10 +232,13 @@ impl DataNode {
         self.absent = Absent::default();
         self.virtuals.clear();
         self.transfers = 0;
+        let mut undone = BTreeSet::new();
         for stored in std::mem::take(&mut self.deleted) {
             let is_usable = !self.volumes[stored.volume].is_failed && stored.damaged.is_empty();
-            if power_cut && is_usable && rng.one_in(2) {
-                self.replicas.entry(stored.replica.id()).or_insert(stored);
+            let id = stored.replica.id();
+            if power_cut && is_usable && rng.one_in(2) && !self.replicas.contains_key(&id) {
+                undone.insert(id);
+                self.replicas.insert(id, stored);
             }
         }
         self.replicas.retain(|_, stored| stored.replica.place() != ReplicaState::Temporary);
@@ -249,6 +252,8 @@ impl DataNode {
             if power_cut && stored.synced < stored.data.len() as u64 {
                 let len = stored.data.len() as u64;
                 stored.cut(rng.range(stored.synced.min(len), len + 1));
+                // Until its next report nobody knows that it is there, and how much of it.
+                stored.is_torn |= undone.contains(&id) && (stored.data.len() as u64) < len;
             }
             let len = stored.data.len() as u64;
             stored.replica = match state {

@@ -61,7 +61,11 @@ impl World<'_> {
         let is_old = is_old && next.restore_image();
         next.crash(power_cut, &mut Rng::new(self.rng.any()));
         let lost = self.loss(node, &next);
-        if self.fail_for(node, &lost) {
+        // What was told to be bad may be good on an image, and is taken for bad.
+        let ids = next.replicas.keys().copied().filter(|_| is_old);
+        let called_bad: Vec<BlockId> = ids.filter(|id| self.counts_as_bad(node, *id)).collect();
+        let failing: Vec<BlockId> = lost.iter().chain(&called_bad).copied().collect();
+        if self.fail_for(node, &failing) {
             self.note(|| {
                 format!(
                     "dn-{node} crashes, power cut: {power_cut}, old state: {is_old}, loses {lost:?}"
@@ -69,6 +73,7 @@ impl World<'_> {
             });
             self.nodes[node] = next;
             self.note_torn(node, &lost);
+            self.note_called_bad(node, called_bad);
             self.count(if is_old { "DataNodes restored" } else { "DataNodes crash" });
         } else {
             self.note(|| format!("dn-{node} crashes"));

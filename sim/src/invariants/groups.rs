@@ -308,6 +308,10 @@ impl World<'_> {
             for node in self.nodes.iter().filter(there) {
                 let Some(stored) = node.replicas.get(&id) else { continue };
                 let is_good = is_whole(stored, gs) && stored.data == model.units[slot];
+                // A bad one that looks good would count when its node serves again.
+                if in_service && !is_good && stored.replica.gs() == gs {
+                    return Some(format!("{id} on dn-{} is not good", node.number));
+                }
                 match node.is_serving(self.now_ms) && node.answers(self.now_ms) {
                     true if is_good => good += 1,
                     true => return Some(format!("{id} on dn-{} is not good", node.number)),
