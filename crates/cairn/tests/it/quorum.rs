@@ -14,6 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Three {
     dir: TempDir,
+    rpc: [String; 3],
     processes: [Option<Child>; 3],
     datanode: Option<Child>,
 }
@@ -55,7 +56,8 @@ impl Three {
             format!("<configuration>{core}</configuration>"),
         )
         .unwrap();
-        let mut three = Three { dir, processes: [None, None, None], datanode: None };
+        let rpc = [0, 1, 2].map(|at| addrs[at].clone());
+        let mut three = Three { dir, rpc, processes: [None, None, None], datanode: None };
         let founded = three.member(0).arg("--found-quorum").output().unwrap();
         assert!(founded.status.success(), "{}", text_of(&founded));
         (0..3).for_each(|at| three.begin(at));
@@ -108,6 +110,11 @@ impl Three {
         process.wait().unwrap();
     }
 
+    fn signal(&self, at: usize, signal: &str) {
+        let pid = self.processes[at].as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    }
+
     fn log(&self, at: usize) -> PathBuf {
         self.dir.path().join(format!("{}.log", IDS[at]))
     }
@@ -122,6 +129,11 @@ impl Three {
 
     /// Who leads: who has last said so among those that run.
     fn leader(&self) -> usize {
+        self.leader_but(None)
+    }
+
+    /// The same among the others.
+    fn leader_but(&self, not: Option<usize>) -> usize {
         let begun = Instant::now();
         loop {
             let log = |at: &usize| std::fs::read_to_string(self.log(*at)).unwrap_or_default();
@@ -130,7 +142,8 @@ impl Three {
                 let said = log.lines().rfind(|line| line.contains("this NameNode leads"))?;
                 said.rsplit_once("term=")?.1.trim().parse::<u64>().ok()
             };
-            let last = (0..3).max_by_key(term).filter(|at| self.processes[*at].is_some());
+            let last = (0..3).max_by_key(term);
+            let last = last.filter(|at| self.processes[*at].is_some() && Some(*at) != not);
             if let Some(at) = last.filter(|at| term(at).is_some()) {
                 return at;
             }
@@ -188,6 +201,9 @@ impl Three {
             assert!(begun.elapsed() < PATIENCE, "not all have joined: {}", self.logs());
             std::thread::sleep(Duration::from_millis(50));
         }
+        // What is said is not agreed on yet, and what is agreed on not known to all.
+        self.make("/voters");
+        std::thread::sleep(Duration::from_secs(1));
     }
 }
 
@@ -214,7 +230,7 @@ fn what_was_acknowledged_outlives_leaders_that_are_killed() {
     let mut three = Three::start();
     let mut made = BTreeSet::new();
     three.make("/begun");
-    made.insert("begun".to_string());
+    made.extend(["begun".to_string(), "voters".to_string()]);
     three.wait_for_voters();
     let mut killed = None;
     for round in 0..2 {
@@ -242,4 +258,34 @@ fn what_was_acknowledged_outlives_leaders_that_are_killed() {
         std::thread::sleep(Duration::from_secs(2));
     }
     assert_ne!(Some(three.leader()), killed);
+}
+
+/// It has a call waiting when it goes on, and has not heard yet that another one leads.
+#[test]
+fn a_leader_that_stood_still_answers_nothing_old() {
+    let three = Three::start();
+    three.make("/old");
+    three.wait_for_voters();
+    for round in 0..3 {
+        let leader = three.leader();
+        three.signal(leader, "-STOP");
+        let uri = format!("hdfs://{}", three.rpc[leader]);
+        let mut asks = three.command();
+        let asks = asks.args(["--fs", &uri, "fs", "ls", "/"]).stdout(Stdio::piped());
+        let mut asks = asks.stderr(Stdio::null()).spawn().unwrap();
+        let other = format!("hdfs://{}", three.rpc[three.leader_but(Some(leader))]);
+        let new = format!("new-{round}");
+        let made = three.run(&["--fs", &other, "fs", "mkdir", &format!("/{new}")]);
+        assert!(made.status.success(), "{}", text_of(&made));
+        three.signal(leader, "-CONT");
+        let begun = Instant::now();
+        // Whoever is refused asks again for a while.
+        while asks.try_wait().unwrap().is_none() && begun.elapsed() < Duration::from_secs(3) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = asks.kill();
+        let told = asks.wait_with_output().unwrap();
+        let names = text(&told.stdout);
+        assert!(names.is_empty() || names.contains(&new), "what was so before: {names}");
+    }
 }
