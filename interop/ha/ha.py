@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -159,9 +160,9 @@ class Writer:
         return json.loads(told)
 
 
-def one_address(three, step):
+def one_address(three, step, at=None):
     """A client that knows one address writes and reads by a member that follows."""
-    follower = next(name for name in IDS if name in three.processes and name != three.leader())
+    follower = at or next(name for name in IDS if name in three.processes and name != three.leader())
     namenode = three.rpc[follower]
     env = {**os.environ, "HADOOP_NAMENODE": namenode, "HADOOP_USER_NAME": three.user}
     source = f"{three.folder}/source"
@@ -196,6 +197,20 @@ def kill_again_and_again(three, kills):
         print(f"        {writer.name}: {json.dumps(told)}", flush=True)
         if told["lost"] or told["errors"] or told["acknowledged"] < kills:
             raise AssertionError(f"{writer.name}: {told}")
+
+
+def frozen(three):
+    """Who leads stands still: others go on, and it says nothing of its own when it goes on too."""
+    term, leader = three.leads()
+    three.processes[leader].send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    one_address(three, "frozen")
+    print(f"        a file was written and read in {time.monotonic() - began:.1f} s", flush=True)
+    if three.leads(after=term) is None:
+        raise AssertionError("nobody else leads")
+    three.processes[leader].send_signal(signal.SIGCONT)
+    until("it knows that it does not lead", lambda: f"does not lead any more term={term}" in three.log(leader))
+    one_address(three, "thawed", at=leader)
 
 
 def administer(three):
@@ -237,6 +252,7 @@ def main():
         checks.check("a client with one address is served by a member that follows", lambda: one_address(three, "first"))
         checks.check(f"Hadoop's client loses nothing while the leader is killed {args.kills} times",
                      lambda: kill_again_and_again(three, args.kills))
+        checks.check("a leader that stands still is done without", lambda: frozen(three))
         checks.check("hdfs haadmin tells states and fails over", lambda: administer(three))
     finally:
         three.stop()

@@ -33,8 +33,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_millis(250);
 
-/// How long it may take until another member leads that an operator wants to.
-const HANDOVER: Duration = Duration::from_secs(15);
+/// How long it may take until a member has given the lead up, and until one leads that an operator wants to.
+const HANDOVER: Duration = Duration::from_secs(5);
+const TAKEOVER: Duration = Duration::from_secs(45);
+
+/// How long an election is waited for before it is looked again who leads.
+const ELECTION: Duration = Duration::from_secs(2);
 
 /// The NameNode of a member that leads.
 #[derive(Clone)]
@@ -216,12 +220,17 @@ impl Front {
     fn ready(&self) -> Ready {
         match self.standing() {
             Standing::Alone | Standing::Leads { .. } => Ok(()),
-            Standing::Follows { .. } if held_read(&self.identity).is_none() => {
-                Err("it has no namespace yet".into())
-            }
-            Standing::Follows { .. } if !self.votes() => Err("it does not vote yet".into()),
-            Standing::Follows { .. } => Ok(()),
+            Standing::Follows { .. } => self.has_all(),
             Standing::Nobody { .. } => Err("it does not know who leads".into()),
+        }
+    }
+
+    /// Whether it has what a leader needs.
+    fn has_all(&self) -> Ready {
+        match held_read(&self.identity).is_some() {
+            false => Err("it has no namespace yet".into()),
+            true if !self.votes() => Err("it does not vote yet".into()),
+            true => Ok(()),
         }
     }
 
@@ -232,21 +241,22 @@ impl Front {
 
     /// Lets another member lead.
     async fn hand_over(&self) -> Result<(), Refusal> {
-        let Some(Leading { lead, .. }) = self.leading() else { return Ok(()) };
+        // Also while its NameNode is about to serve.
         self.member.hand_over();
+        let Some(Leading { lead, .. }) = self.leading() else { return Ok(()) };
         match tokio::time::timeout(HANDOVER, lead.lost()).await {
             Ok(()) => Ok(()),
             Err(_) => Err(ha::failed("there is nobody else who could lead")),
         }
     }
 
-    /// Has whoever leads hand over until this member leads.
+    /// Has whoever leads hand over until this member leads: who is elected next is chance.
     async fn take_the_lead(&self, call: &Call) -> Result<(), Refusal> {
-        self.ready().map_err(|why| ha::failed(&why))?;
+        self.has_all().map_err(|why| ha::failed(&why))?;
         let Some(hands_on) = &self.hands_on else {
             return Err(ha::failed("cairn.namenode.followers.forward is off"));
         };
-        let until = Instant::now() + HANDOVER;
+        let until = Instant::now() + TAKEOVER;
         let steps_down = Call { method: "transitionToStandby".to_string().into(), ..call.clone() };
         let mut standing = self.standing.clone();
         while self.leading().is_none() {
@@ -260,16 +270,10 @@ impl Front {
                     tracing::warn!(%error, "who leads does not hand over");
                 }
             }
-            // Somebody is elected within two election timeouts.
+            // Its own NameNode may be about to serve.
+            let pause = if now.leads() { FIRST_PAUSE } else { ELECTION };
             let is_new = |standing: &Standing| *standing != now;
-            let _ = tokio::time::timeout(PATIENCE, standing.wait_for(is_new)).await;
-            if matches!(*standing.borrow(), Standing::Nobody { .. }) {
-                let somebody = |now: &Standing| !matches!(now, Standing::Nobody { .. });
-                let _ = tokio::time::timeout(PATIENCE, standing.wait_for(somebody)).await;
-            }
-            while self.standing().leads() && self.leading().is_none() && Instant::now() < until {
-                tokio::time::sleep(FIRST_PAUSE).await;
-            }
+            let _ = tokio::time::timeout(pause, standing.wait_for(is_new)).await;
         }
         Ok(())
     }
