@@ -84,6 +84,7 @@ def golden(work):
         ("hadoop-3.5.0", {}, "yes"),
         ("hadoop-3.5.0-zlib", zlib, "yes"),
         ("hadoop-3.5.0-plain", {}, "no"),
+        ("hadoop-3.5.0-moves", {}, "more"),
     ]:
         cluster = HadoopCluster(f"{work}/{name}", keys)
         cluster.scene("fill", has_all)
@@ -104,7 +105,7 @@ def differences(before, after):
 def moved(cairn, work):
     """Fills a cluster of Hadoop's, stops it, and reads it back under Cairn's NameNode, with the same disks."""
     hadoop = HadoopCluster(f"{work}/moved")
-    hadoop.scene("fill", "no")
+    hadoop.scene("fill", "more")
     before = hadoop.scene("facts")
     # As it is, more may follow: an image that is older than the log is refused.
     refused = subprocess.run(
@@ -155,6 +156,8 @@ def moved(cairn, work):
                 put = told(cairn, fs, "fs", "put", __file__, name)
                 with open(__file__) as file:
                     assert told(cairn, fs, "fs", "cat", name) == file.read(), put
+            print("moved: everything is as it was")
+            again(cairn, f"{work}/moved", fs, http, words, namenode, data)
         finally:
             for process in own:
                 process.kill()
@@ -162,7 +165,29 @@ def moved(cairn, work):
     finally:
         namenode.kill()
         namenode.wait()
-    print("moved: everything is as it was")
+
+
+def again(cairn, folder, fs, http, words, namenode, data):
+    """What was written since goes back to Hadoop's NameNode with all the rest, but for snapshots, which no image here has."""
+    for of, name in [("/snap", "first"), ("/snap", "second"), ("/snap", "third"), *(("/moves", f"s{n}") for n in "123")]:
+        told(cairn, fs, "fs", "delete-snapshot", of, name)
+    told(cairn, fs, "admin", "restored", "--accept")
+    # What they held is given up, and then there is an image.
+    until(lambda: fetch(folder, fs, http) is not None)
+    before = scene(folder, "facts", fs)
+    namenode.terminate()
+    namenode.wait()
+    export(cairn, folder, data)
+    words = [*words, "-D", "dfs.namenode.redundancy.interval.seconds=3600"]
+    words += ["-D", "dfs.namenode.datanode.registration.ip-hostname-check=false"]
+    hadoops = Daemons(folder, "namenode", "--conf", f"{folder}/data/conf", "--data", f"{folder}/name", *words)
+    try:
+        until(lambda: "Safe mode is OFF" in told(cairn, fs, "admin", "safemode", "get"))
+        compare("Hadoop's NameNode and Cairn's DataNodes, there and back,", before, scene(folder, "facts", fs))
+    finally:
+        hadoops.process.kill()
+        hadoops.process.wait()
+    print("again: everything went there and back")
 
 
 def back(cairn, work):
@@ -194,12 +219,15 @@ def back(cairn, work):
         until(lambda: told(cairn, fs, "report").count("normal") == len(disks))
         scene(folder, "fill", fs, "no")
         before = scene(folder, "facts", fs)
+        fetched = fetch(folder, fs, http)
+        assert fetched, "there is no image to fetch"
     finally:
         for process in [*own, namenode]:
             process.terminate()
             process.wait()
     image = export(cairn, folder, data)
     views(folder, image)
+    views(folder, fetched)
     hashes = digest(disks)
     # It would make up for nodes that come a moment later than others, and then have what is too much deleted.
     words += ["-D", "dfs.namenode.redundancy.interval.seconds=3600"]
@@ -239,6 +267,19 @@ def export(cairn, folder, data):
     assert done.returncode == 0, done.stderr
     print(done.stdout.strip())
     return json.loads(done.stdout)["image"]
+
+
+def fetch(folder, fs, http):
+    """Has Hadoop's command fetch an image of the NameNode that serves; none if that has none to give."""
+    fetched = f"{folder}/fetched"
+    shutil.rmtree(fetched, ignore_errors=True)
+    os.makedirs(fetched)
+    command = ["java", "-cp", f"{HADOOP}/classes:{HADOOP}/lib/*", "org.apache.hadoop.hdfs.tools.DFSAdmin"]
+    command += ["-D", f"dfs.namenode.http-address=127.0.0.1:{http}", "-fs", fs, "-fetchImage", fetched]
+    done = subprocess.run(command, capture_output=True, text=True)
+    names = os.listdir(fetched)
+    assert (done.returncode == 0) == (len(names) == 1), done.stdout + done.stderr
+    return f"{fetched}/{names[0]}" if names else None
 
 
 def views(folder, image):

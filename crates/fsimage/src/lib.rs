@@ -15,6 +15,7 @@
 //! Source: Hadoop 3.5.0 `FSImageFormatProtobuf`, `FSImageUtil`, `FsImageProto`.
 
 mod attributes;
+mod cache;
 mod error;
 mod fields;
 mod inode;
@@ -29,10 +30,11 @@ pub mod write;
 pub use attributes::{
     AclEntries, AclEntry, AclKind, Permission, TypeQuota, TypeQuotas, XAttr, XAttrs,
 };
+pub use cache::{Cache, CacheDirective, CachePool};
 pub use error::ImageError;
 pub use inode::{Block, Blocks, Directory, File, Inode, InodeKind, Symlink, Writer};
 pub use names::{NameKind, Names};
-pub use policy::{Counters, EcPolicy, PolicyState, cached};
+pub use policy::{Counters, EcPolicy, PolicyState};
 pub use section::Section;
 pub use snapshot::{Diff, Diffs, DirectoryDiff, FileDiff, Snapshot, Snapshots};
 pub use summary::{Image, SectionPlace, sections};

@@ -127,21 +127,3 @@ impl Counters {
         })
     }
 }
-
-/// How many pools and directives of the cache there are (section CACHE_MANAGER).
-pub fn cached(section: Option<Section<'_>>) -> Result<(u32, u32), ImageError> {
-    let Some(mut section) = section else { return Ok((0, 0)) };
-    section.required(|message| {
-        let (mut pools, mut directives) = (0, 0);
-        let mut fields = Fields::of(message);
-        while let Some((field, value)) = fields.next()? {
-            match field {
-                1 => {}
-                2 => pools = value.small()?,
-                3 => directives = value.small()?,
-                _ => return Err(Malformed("the cache has a field that is not known")),
-            }
-        }
-        Ok((pools, directives))
-    })
-}

@@ -10,10 +10,9 @@ mod names;
 mod records;
 
 pub use names::TooManyNames;
-pub use records::{
-    AclEntry, CacheDirective, CachePool, Common, Directory, File, FileRedundancy, XAttr,
-};
+pub use records::{AclEntry, Common, Directory, File, FileRedundancy, XAttr};
 
+use crate::cache::Cache;
 use crate::inode::Block;
 use crate::policy::{Counters, EcPolicy};
 use crate::summary::{FILE_VERSION, MAGIC, NEWEST, SectionPlace, sections};
@@ -159,15 +158,11 @@ impl<W: Write> Records<'_, W> {
     }
 
     /// All of section CACHE_MANAGER.
-    pub fn cache(
-        &mut self,
-        next_directive: u64,
-        pools: &[CachePool<'_>],
-        directives: &[CacheDirective<'_>],
-    ) -> io::Result<()> {
+    pub fn cache(&mut self, cache: &Cache) -> io::Result<()> {
+        let Cache { next_directive, pools, directives } = cache;
         let mut head = Message::default();
         let (pool_count, directive_count) = (pools.len() as u64, directives.len() as u64);
-        head.number(1, next_directive).number(2, pool_count).number(3, directive_count);
+        head.number(1, *next_directive).number(2, pool_count).number(3, directive_count);
         self.put(&head)?;
         pools.iter().try_for_each(|pool| self.put(&records::cache_pool(pool)))?;
         directives.iter().try_for_each(|of| self.put(&records::cache_directive(of)))

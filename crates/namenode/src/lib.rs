@@ -7,7 +7,7 @@
 //! Modules import downwards only. From the bottom: settings and what asks the system (`config`, `clock`, `disk`, ...);
 //! what is kept (`store`, `journal`, `quorum`, `lead`, `ahead`, `keeper`); refusals and the parts that know nothing of the whole (`topology`,
 //! `audit`, `key_provider`, `web`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
-//! `caching`, `snapshots`, `admin`, `reports`, `http_nodes`, ...); `protocol`; `fsck`, `backups` and `pages`; `run`; `replica`.
+//! `caching`, `snapshots`, `admin`, `reports`, `http_nodes`, ...); `protocol`; `fsck`, `backups`, `images` and `pages`; `run`; `replica`.
 
 mod access;
 mod admin;
@@ -31,6 +31,7 @@ mod host_files;
 pub mod host_names;
 pub mod hosts;
 mod http_nodes;
+mod images;
 mod java_text;
 pub mod journal;
 mod keeper;

@@ -45,6 +45,7 @@ use crate::contiguous;
 use crate::converted;
 use crate::diff_listings::DiffListings;
 use crate::http_nodes;
+use crate::images::{self, Images};
 use crate::journal::agree::{Agree, Agreement};
 use crate::keeper::{Keeper, Teller};
 use crate::key_provider::KeyProvider;
@@ -369,6 +370,7 @@ impl RunningNameNode {
             let web = node.config.web.as_ref();
             let web = web.map(|web| web.of(web_parts(&node, Arc::clone(&service))));
             let backups = Backups::new(Arc::clone(&node));
+            let images = Images::new(Arc::clone(&node));
             let made = Arc::new(Pages::new(node));
             let (for_page, for_live) = (Arc::clone(&made), Arc::clone(&made));
             let page = move |request: &http::Request| pages::page(&for_page, request);
@@ -379,7 +381,8 @@ impl RunningNameNode {
                 .with(WEBHDFS, web)
                 .with(live::PATH, shared(Arc::new(live)))
                 .with(FILES, shared(Arc::new(files)))
-                .with(backups::PATH, shared(Arc::new(backups)));
+                .with(backups::PATH, shared(Arc::new(backups)))
+                .with(images::PATH, shared(Arc::new(images)));
             let limits = Limits { idle, ..Limits::default() };
             let site = Arc::new(site);
             for port in http {

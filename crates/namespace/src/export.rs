@@ -20,10 +20,6 @@ use std::ops::ControlFlow;
 pub struct Last {
     /// Of inodes, blocks and stamps, and how many there are.
     pub numbers: Numbers,
-    /// The last snapshot; 0 before the first.
-    pub snapshot: u64,
-    /// The last cache directive; 0 before the first.
-    pub cache_directive: u64,
 }
 
 /// The numbers that were given out last.
@@ -37,9 +33,9 @@ pub fn last(store: &dyn StoreRead) -> Result<Last> {
             stamp: GenerationStamp(number(Counter::GenerationStamp)?),
             inodes: number(Counter::Inodes)?,
             blocks: number(Counter::Blocks)?,
+            cache_directive: number(Counter::CacheDirective)?,
+            snapshot: number(Counter::SnapshotId)?,
         },
-        snapshot: number(Counter::SnapshotId)?,
-        cache_directive: number(Counter::CacheDirective)?,
     })
 }
 

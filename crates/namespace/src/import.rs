@@ -3,6 +3,7 @@
 //! No command: a log begins behind them. What they must agree on, [`crate::check`] looks at afterwards.
 
 use crate::block::{self, Block, Position};
+use crate::cache::{self, CacheDirective, CachePool};
 use crate::counter::{self, Counter};
 use crate::error::Result;
 use crate::inode::{self, Inode, InodeId};
@@ -11,7 +12,12 @@ use crate::snapshot::{self, Root};
 use crate::store::{StoreRead, StoreTxn, Table};
 use crate::usage;
 use crate::xattr::{self, XAttrName, XAttrSpace};
-use crate::{Settings, lease, settings};
+use crate::{Settings, encryption, lease, settings};
+
+mod past;
+
+pub use past::{change, count_held, link, moved, place, remove, replace, snapshot, unlink};
+
 use cairn_stripe::{BlockId, GenerationStamp, Policy, PolicyState};
 
 /// Numbers that were given out last, and how many there are of what is counted.
@@ -29,6 +35,10 @@ pub struct Numbers {
     pub inodes: u64,
     /// Blocks and groups there are.
     pub blocks: u64,
+    /// The last cache directive; 0 before the first.
+    pub cache_directive: u64,
+    /// How many snapshots there have been, which is the number of the next.
+    pub snapshot: u64,
 }
 
 /// Begins with settings and the built-in policies.
@@ -49,6 +59,11 @@ pub fn inode(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
         InodeId::NONE => Ok(()),
         _ => inode::link(store, inode),
     }
+}
+
+/// Puts an inode in whose name comes later, if at all.
+pub fn inode_alone(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
+    inode::put(store, inode)
 }
 
 /// Puts a block of a file in, which begins at `offset` in it.
@@ -76,6 +91,22 @@ pub fn open_file(store: &mut dyn StoreTxn, holder: &str, file: InodeId) -> Resul
 /// Snapshots of a directory may be taken; there are none.
 pub fn allow_snapshots(store: &mut dyn StoreTxn, directory: InodeId) -> Result<()> {
     snapshot::put_root(store, directory, &Root::default())
+}
+
+/// A directory that has the attribute of an encryption zone's root is one. Fails if the attribute says nothing.
+pub fn encryption_zone(store: &mut dyn StoreTxn, directory: InodeId) -> Result<()> {
+    encryption::mark(store, directory)?;
+    encryption::zone(store, directory).map(|_| ())
+}
+
+/// Puts a pool of cache directives in.
+pub fn cache_pool(store: &mut dyn StoreTxn, pool: &CachePool) -> Result<()> {
+    cache::put_pool(store, pool)
+}
+
+/// Puts a cache directive in.
+pub fn cache_directive(store: &mut dyn StoreTxn, directive: &CacheDirective) -> Result<()> {
+    cache::put_directive(store, directive)
 }
 
 /// Counts what is below a directory that has a quota, once all is in.
@@ -117,6 +148,8 @@ pub fn end(store: &mut dyn StoreTxn, numbers: &Numbers) -> Result<()> {
         (Counter::GenerationStamp, numbers.stamp.0),
         (Counter::Inodes, numbers.inodes),
         (Counter::Blocks, numbers.blocks),
+        (Counter::CacheDirective, numbers.cache_directive),
+        (Counter::SnapshotId, numbers.snapshot),
     ] {
         counter::set(store, counter, value)?;
     }

@@ -3,6 +3,7 @@
 use super::message::Message;
 use super::names::{Numbers, TooManyNames};
 use crate::attributes::{AclKind, TypeQuota};
+use crate::cache::{CacheDirective, CachePool};
 use crate::inode::{Block, Writer};
 use crate::names::NameKind;
 use crate::policy::{Counters, EcPolicy, PolicyState};
@@ -85,40 +86,6 @@ pub struct Directory<'a> {
     pub space_quota: Option<u64>,
     /// The same by type of storage.
     pub type_quotas: &'a [TypeQuota],
-}
-
-/// A pool of cache directives.
-#[derive(Clone, Copy, Debug)]
-pub struct CachePool<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its owner.
-    pub owner: &'a str,
-    /// Its group.
-    pub group: &'a str,
-    /// Its mode.
-    pub mode: u16,
-    /// Most bytes that its directives may ask for.
-    pub limit: u64,
-    /// The longest that a directive may last, in milliseconds.
-    pub ttl_max_ms: u64,
-    /// Copies in memory for directives that name no number.
-    pub replication: u32,
-}
-
-/// What is to be kept in memory.
-#[derive(Clone, Copy, Debug)]
-pub struct CacheDirective<'a> {
-    /// Its number.
-    pub id: u64,
-    /// The path.
-    pub path: &'a str,
-    /// Copies in memory.
-    pub replication: u32,
-    /// Its pool.
-    pub pool: &'a str,
-    /// When it ends, in milliseconds since 1970.
-    pub expires_ms: u64,
 }
 
 /// A quota that is none.
@@ -281,28 +248,28 @@ pub(super) fn directory(
     Ok(inode(of, 2, 5, &message))
 }
 
-pub(super) fn cache_pool(of: &CachePool<'_>) -> Message {
+pub(super) fn cache_pool(of: &CachePool) -> Message {
     let mut message = Message::default();
-    message
-        .text(1, of.name)
-        .text(2, of.owner)
-        .text(3, of.group)
-        .number(4, of.mode.into())
-        .number(5, of.limit)
-        .number(6, of.ttl_max_ms)
-        .number(7, of.replication.into());
+    message.text(1, &of.name).text(2, &of.owner).text(3, &of.group).number(4, of.mode.into());
+    if let Some(limit) = of.limit {
+        message.number(5, limit);
+    }
+    if let Some(ttl_max_ms) = of.ttl_max_ms {
+        message.number(6, ttl_max_ms);
+    }
+    message.number(7, of.replication.into());
     message
 }
 
-pub(super) fn cache_directive(of: &CacheDirective<'_>) -> Message {
+pub(super) fn cache_directive(of: &CacheDirective) -> Message {
     let mut expiration = Message::default();
     expiration.number(1, of.expires_ms).number(2, 0);
     let mut message = Message::default();
     message
         .number(1, of.id)
-        .text(2, of.path)
+        .text(2, &of.path)
         .number(3, of.replication.into())
-        .text(4, of.pool)
+        .text(4, &of.pool)
         .message(5, &expiration);
     message
 }

@@ -2,8 +2,8 @@ use super::*;
 use crate::attributes::{AclKind, TypeQuota};
 use crate::inode::Writer;
 use crate::{
-    Child, EcPolicy, Image, InodeKind, NameKind, Names, OpenFile as Open, PolicyState, Snapshots,
-    Tree, cached,
+    CacheDirective, CachePool, Child, EcPolicy, Image, InodeKind, NameKind, Names,
+    OpenFile as Open, PolicyState, Snapshots, Tree,
 };
 use std::cmp::Ordering;
 use std::io::Cursor;
@@ -29,6 +29,21 @@ fn counters() -> Counters {
         transaction: 99,
         rolling_upgrade: false,
     }
+}
+
+fn cache() -> Cache {
+    let pool = CachePool {
+        name: "pool".into(),
+        owner: "root".into(),
+        group: "super".into(),
+        mode: 0o755,
+        limit: Some(10),
+        ttl_max_ms: None,
+        replication: 2,
+    };
+    let (path, pool_name) = ("/a".into(), "pool".into());
+    let directive = CacheDirective { id: 3, path, replication: 1, pool: pool_name, expires_ms: 4 };
+    Cache { next_directive: 4, pools: vec![pool], directives: vec![directive] }
 }
 
 /// An image with something of everything that is written.
@@ -68,17 +83,6 @@ fn written() -> Vec<u8> {
         ..replicated
     };
     let blocks = [Block { id: 5, stamp: 6, len: 7 }, Block { id: i64::MIN, stamp: 8, len: 9 }];
-    let pool = CachePool {
-        name: "pool",
-        owner: "root",
-        group: "super",
-        mode: 0o755,
-        limit: 10,
-        ttl_max_ms: 11,
-        replication: 1,
-    };
-    let directive =
-        CacheDirective { id: 3, path: "/a", replication: 1, pool: "pool", expires_ms: 4 };
     let all = [
         image.section(sections::NS_INFO, |to| to.counters(&counters())),
         image.section(sections::ERASURE_CODING, |to| to.policies(&[own, other])),
@@ -100,7 +104,7 @@ fn written() -> Vec<u8> {
         }),
         image.section(sections::SNAPSHOT, |to| to.no_snapshots(4, &[16385])),
         image.section(sections::SECRET_MANAGER, |to| to.no_tokens()),
-        image.section(sections::CACHE_MANAGER, |to| to.cache(4, &[pool], &[directive])),
+        image.section(sections::CACHE_MANAGER, |to| to.cache(&cache())),
     ];
     all.into_iter().for_each(|written: io::Result<()>| written.unwrap());
     image.end().unwrap()
@@ -171,7 +175,7 @@ fn what_is_written_is_read_back() {
         (snapshots.counter, &snapshots.snapshottable[..], snapshots.count),
         (4, &[16385][..], 0)
     );
-    assert_eq!(cached(image.section(sections::CACHE_MANAGER).unwrap()).unwrap(), (1, 1));
+    assert_eq!(Cache::read(image.section(sections::CACHE_MANAGER).unwrap()).unwrap(), cache());
 }
 
 #[test]

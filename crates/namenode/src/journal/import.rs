@@ -8,8 +8,12 @@
 
 mod edits;
 mod error;
+mod known;
 mod out;
+mod past;
 mod records;
+mod replay;
+mod turned;
 
 pub use error::ImportError;
 pub use records::Counts;

@@ -15,6 +15,7 @@ mod encryption;
 mod every_command;
 mod former;
 mod fsck;
+mod images;
 mod journal;
 mod key_server;
 mod lazy_files;

@@ -37,19 +37,21 @@ impl Import {
                 json!({"data": dir.display().to_string(), "block_pool": done.identity.block_pool_id,
                        "transaction": done.transaction, "files": counts.files,
                        "directories": counts.directories, "blocks": counts.blocks,
-                       "files_open": counts.open, "left_out": done.left_out})
+                       "files_open": counts.open, "snapshots": counts.snapshots,
+                       "left_out": done.left_out})
             );
             return Ok(ExitCode::SUCCESS);
         }
         crate::say!(
-            "{} is {} as after transaction {}: {} files, {} directories, {} blocks and groups, {} files open",
+            "{} is {} as after transaction {}: {} files, {} directories, {} blocks and groups, {} files open, {} snapshots",
             dir.display(),
             done.identity.block_pool_id,
             done.transaction,
             counts.files,
             counts.directories,
             counts.blocks,
-            counts.open
+            counts.open,
+            counts.snapshots
         );
         done.left_out.iter().for_each(|what| crate::say!("left out: {what}"));
         crate::say!(

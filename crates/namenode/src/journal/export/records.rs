@@ -122,37 +122,41 @@ impl<'a, W: Write> Records<'a, W> {
         let roots: Vec<u64> =
             roots.map(|(id, _)| id).filter(|id| !gone.contains(id)).map(|id| id.0).collect();
         // Numbers of snapshots have 28 bits.
-        let counter = self.plan.last.snapshot as u32;
+        let counter = self.plan.last.numbers.snapshot as u32;
         Ok(self.image.section(sections::SNAPSHOT, |to| to.no_snapshots(counter, &roots))?)
     }
 
     fn cache(&mut self) -> Result<(), ExportError> {
-        let pools = cache::pools_after(self.store, "", usize::MAX)?;
-        let pools: Vec<image::CachePool<'_>> = pools
-            .iter()
-            .map(|pool| image::CachePool {
-                name: &pool.name,
-                owner: &pool.owner,
-                group: &pool.group,
-                mode: pool.mode,
-                limit: pool.limit,
-                ttl_max_ms: pool.ttl_max_ms,
-                replication: pool.replication.into(),
-            })
-            .collect();
-        let directives = cache::directives_from(self.store, 0, usize::MAX)?;
-        let directives: Vec<image::CacheDirective<'_>> = directives
-            .iter()
-            .map(|of| image::CacheDirective {
-                id: of.id,
-                path: &of.path,
-                replication: of.replication.into(),
-                pool: &of.pool,
-                expires_ms: of.expires_ms,
-            })
-            .collect();
-        let next = self.plan.last.cache_directive + 1;
-        Ok(self.image.section(sections::CACHE_MANAGER, |to| to.cache(next, &pools, &directives))?)
+        let pools = cache::pools_after(self.store, "", usize::MAX)?.into_iter();
+        let directives = cache::directives_from(self.store, 0, usize::MAX)?.into_iter();
+        let cache = fsimage::Cache {
+            next_directive: self.plan.last.numbers.cache_directive + 1,
+            pools: pools.map(cache_pool).collect(),
+            directives: directives.map(cache_directive).collect(),
+        };
+        Ok(self.image.section(sections::CACHE_MANAGER, |to| to.cache(&cache))?)
+    }
+}
+
+fn cache_pool(of: cache::CachePool) -> fsimage::CachePool {
+    fsimage::CachePool {
+        name: of.name,
+        owner: of.owner,
+        group: of.group,
+        mode: of.mode,
+        limit: Some(of.limit),
+        ttl_max_ms: Some(of.ttl_max_ms),
+        replication: of.replication.into(),
+    }
+}
+
+fn cache_directive(of: cache::CacheDirective) -> fsimage::CacheDirective {
+    fsimage::CacheDirective {
+        id: of.id,
+        path: of.path,
+        replication: of.replication.into(),
+        pool: of.pool,
+        expires_ms: of.expires_ms,
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::journal::import::import;
+use crate::journal::offline::check_folder;
 use crate::journal::{Namesystem, NamesystemOptions};
 use cairn_fsimage::{
     AclEntries, Child, Counters, EcPolicy, Image, InodeKind, Names, OpenFile, Permission,
@@ -10,9 +11,10 @@ use cairn_namespace::ops::cache_pool::{AddCachePool, CachePoolSpec};
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::ec::{EnableEcPolicy, SetEcPolicy};
+use cairn_namespace::ops::encryption::CreateEncryptionZone;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::snapshot::{AllowSnapshot, CreateSnapshot, DeleteSnapshot};
-use cairn_namespace::{Caller, Command, Entry};
+use cairn_namespace::{Caller, Command, Entry, InodeId, cache, encryption};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -301,11 +303,29 @@ fn what_only_cairn_has_is_written_as_what_comes_next_to_it_and_said() {
     let replication = b"\0\0\0\x0breplication".to_vec();
     let kept = told.inodes.values().filter(|text| text.contains(&format!("{replication:?}")));
     assert_eq!(kept.count(), 1);
-    let mut image = Image::open(File::open(&exported.image).unwrap()).unwrap();
-    let cached = cairn_fsimage::cached(image.section(sections::CACHE_MANAGER).unwrap());
-    assert_eq!(cached.unwrap(), (1, 1));
-    // As Hadoop would, the import refuses nothing but the pool.
-    let again = import(&here.to(), None, &here.dir.path().join("again"), CACHE_LEN).unwrap_err();
-    let again = again.to_string();
-    assert!(again.contains("cache pools") && again.contains("cache directives"), "{again}");
+    import(&here.to(), None, &here.dir.path().join("again"), CACHE_LEN).unwrap();
+    let ns = Namesystem::open(&here.dir.path().join("again"), NamesystemOptions::default());
+    let ns = ns.unwrap();
+    let pools = ns.read(|store| cache::pools_after(store, "", 9)).unwrap();
+    let directives = ns.read(|store| cache::directives_from(store, 0, 9)).unwrap();
+    assert_eq!((&pools[0].name[..], pools[0].limit), ("pool", cache::UNLIMITED));
+    assert_eq!((directives[0].id, &directives[0].path[..]), (1, "/cold"));
+    ns.close();
+}
+
+#[test]
+fn encryption_zones_go_there_and_back_with_the_keys_of_files() {
+    let here = Imported::new();
+    let (path, key_name) = ("/secret".to_string(), "key".to_string());
+    let zone = CreateEncryptionZone { path: path.clone(), key_name: key_name.clone(), suite: 2 };
+    here.run(vec![mkdirs(&path), zone.into()]);
+    here.export().unwrap();
+    import(&here.to(), None, &here.dir.path().join("again"), CACHE_LEN).unwrap();
+    let again = here.dir.path().join("again");
+    assert_eq!(check_folder(&again, CACHE_LEN).unwrap().problems, Vec::<String>::new());
+    let ns = Namesystem::open(&again, NamesystemOptions::default()).unwrap();
+    let zones = ns.read(|store| encryption::zones(store, InodeId(0), 9)).unwrap().0;
+    assert_eq!(zones.len(), 1);
+    assert_eq!((&zones[0].path, &zones[0].zone.key_name), (&path, &key_name));
+    ns.close();
 }

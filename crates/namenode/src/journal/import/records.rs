@@ -1,21 +1,20 @@
 //! Records of an image turned into those of a namespace.
 
 use super::error::{ImportError, OLDEST};
+use super::known::{Described, Known, policy};
 use super::out::Out;
+use super::past::{Past, Why};
+use super::replay::Replay;
+use super::turned::turned;
 use cairn_fsimage::{
-    self as fsimage, AclEntries, Child, Counters, EcPolicy, Image, ImageError, InodeKind, Names,
-    OpenFile, Permission, ROOT, Reference, Snapshots, Tree, XAttrs, cached, sections,
+    self as fsimage, Cache, Counters, Image, ImageError, OpenFile, Snapshots, Tree, sections,
 };
-use cairn_namespace::acl::{AclEntry, AclKind, AclScope};
+use cairn_namespace::Settings;
+use cairn_namespace::cache::{self, CacheDirective, CachePool};
 use cairn_namespace::import::{self, Numbers};
-use cairn_namespace::inode::{Directory, File, InodeId, Kind, Quota, Writer};
-use cairn_namespace::ops::xattr::XAttrSpace;
-use cairn_namespace::{Block, BlockState, FileRedundancy, Inode, Settings};
-use cairn_stripe::{
-    BlockId, CodecName, GenerationStamp, Policy, PolicyId, PolicyLayout, PolicyState, Schema,
-    StorageType,
-};
-use std::collections::{BTreeMap, HashMap};
+use cairn_namespace::inode::{InodeId, Kind};
+use cairn_stripe::{BlockId, GenerationStamp};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,13 +22,6 @@ use std::path::{Path, PathBuf};
 ///
 /// Source: Hadoop 3.5.0 `GenerationStamp#LAST_RESERVED_STAMP`.
 const NO_LEGACY_STAMP: u64 = 1000;
-/// Attributes in which a directory has its policies. Source: Hadoop 3.5.0 `HdfsServerConstants`.
-const EC_POLICY: &str = "hdfs.erasurecoding.policy";
-const STORAGE_POLICY: &str = "hsm.block.storage.policy.id";
-/// The policy that is called so keeps copies. Source: Hadoop 3.5.0 `ErasureCodeConstants`.
-const REPLICATION: &str = "replication";
-/// The bits of a mode that an inode keeps.
-const MODE_MASK: u16 = 0o1777;
 
 /// How much there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +34,8 @@ pub struct Counts {
     pub blocks: u64,
     /// Files that are open.
     pub open: u64,
+    /// Snapshots.
+    pub snapshots: u64,
 }
 
 /// Reads an image.
@@ -51,59 +45,6 @@ pub(super) struct Reader<'a> {
     counters: &'a Counters,
     /// What cannot be taken over, and how often it is there.
     unknown: BTreeMap<String, u64>,
-}
-
-/// What records refer to.
-struct Known {
-    names: Names,
-    policies: Vec<(Policy, PolicyState)>,
-    /// Each inode with its directory, by the inode.
-    parents: Vec<(u64, u64)>,
-    /// Children of each directory.
-    children: HashMap<u64, u64>,
-}
-
-/// As the image has it.
-struct Described {
-    names: Names,
-    policies: Vec<EcPolicy>,
-    parents: Vec<(u64, u64)>,
-    children: HashMap<u64, u64>,
-}
-
-impl Described {
-    fn read(image: &mut Image<fs::File>) -> Result<Described, ImageError> {
-        let names = Names::read(image.required(sections::STRING_TABLE)?)?;
-        let policies = EcPolicy::read(image.section(sections::ERASURE_CODING)?)?;
-        let (mut parents, mut children) = (Vec::new(), HashMap::new());
-        if let Some(mut section) = image.section(sections::INODE_DIR)? {
-            while let Some(entry) = section.children()? {
-                let mut count = 0;
-                entry.each(|child| {
-                    count += 1;
-                    // There are no references, or nothing would be imported.
-                    if let Child::Inode(id) = child {
-                        parents.push((id, entry.parent));
-                    }
-                })?;
-                *children.entry(entry.parent).or_default() += count;
-            }
-        }
-        parents.sort_unstable();
-        Ok(Described { names, policies, parents, children })
-    }
-}
-
-impl Known {
-    fn parent(&self, id: u64) -> Option<u64> {
-        let at = self.parents.partition_point(|(child, _)| *child < id);
-        self.parents.get(at).filter(|(child, _)| *child == id).map(|(_, parent)| *parent)
-    }
-
-    fn policy(&self, id: u32) -> Option<PolicyId> {
-        let known = self.policies.iter().map(|(policy, _)| policy.id);
-        known.into_iter().find(|of| u32::from(of.0) == id)
-    }
 }
 
 impl<'a> Reader<'a> {
@@ -157,22 +98,7 @@ impl<'a> Reader<'a> {
         if self.counters.legacy_stamp != NO_LEGACY_STAMP {
             self.refuse("blocks of Hadoop 1", 1);
         }
-        let (snapshots, references, cache) = self.counted().map_err(|error| self.failed(error))?;
-        self.refuse("snapshots: delete them first", u64::from(snapshots));
-        self.refuse("files that snapshots have under other names", references);
-        self.refuse("cache pools: remove them first", u64::from(cache.0));
-        self.refuse("cache directives: remove them first", u64::from(cache.1));
         self.check()
-    }
-
-    fn counted(&mut self) -> Result<(u32, u64, (u32, u32)), ImageError> {
-        let snapshots = match self.image.section(sections::SNAPSHOT)? {
-            Some(section) => Snapshots::read(section)?.count,
-            None => 0,
-        };
-        let references = Reference::read(self.image.section(sections::INODE_REFERENCE)?)?;
-        let cache = cached(self.image.section(sections::CACHE_MANAGER)?)?;
-        Ok((snapshots, references.len() as u64, cache))
     }
 
     /// What is not taken over, and need not be.
@@ -184,15 +110,24 @@ impl<'a> Reader<'a> {
 
     /// Writes everything.
     pub fn read(&mut self, out: &mut Out<'_>) -> Result<Counts, ImportError> {
-        let known = self.known()?;
+        let mut known = self.known()?;
+        let mut past = self.past(&mut known)?;
         import::begin(out.records()?, &Settings::default())?;
         for (policy, state) in &known.policies {
             import::policy(out.records()?, policy.clone(), *state)?;
         }
-        let (counts, quotas, last) = self.inodes(&known, out)?;
+        let (mut counts, quotas, last) = self.inodes(&known, &mut past, out)?;
         self.check()?;
-        for directory in self.snapshottable()? {
+        let (snapshottable, snapshot) = self.snapshottable()?;
+        for directory in snapshottable {
             import::allow_snapshots(out.records()?, InodeId(directory))?;
+        }
+        if !past.is_empty() {
+            counts.snapshots = past.taken.len() as u64;
+            counts.blocks += past.blocks_of_then();
+            let oldest = past.go_back().map_err(|what| ImportError::Refused(vec![what]))?;
+            out.write_out()?;
+            Replay::new(&past, oldest, last).run(out)?;
         }
         for open in self.leases()? {
             // The holder is in the inode; what is open without one cannot be closed by anybody.
@@ -200,11 +135,17 @@ impl<'a> Reader<'a> {
                 self.refuse("leases of files that nobody writes", 1);
             }
         }
+        let cache_directive = self.cache(out)?;
         self.check()?;
         // All that counts must be readable first.
         out.write_out()?;
         for directory in quotas {
-            import::count_quota(out.records()?, directory)?;
+            if import::place(out.records()?, directory)?.is_some() {
+                import::count_quota(out.records()?, directory)?;
+            }
+        }
+        if !past.is_empty() {
+            import::count_held(out.records()?)?;
         }
         let numbers = Numbers {
             inode: InodeId(last),
@@ -213,9 +154,32 @@ impl<'a> Reader<'a> {
             stamp: GenerationStamp(self.counters.stamp),
             inodes: counts.files + counts.directories,
             blocks: counts.blocks,
+            cache_directive,
+            snapshot,
         };
         import::end(out.records()?, &numbers)?;
         Ok(counts)
+    }
+
+    /// Writes pools and directives of the cache. Returns the last number of a directive.
+    fn cache(&mut self, out: &mut Out<'_>) -> Result<u64, ImportError> {
+        let section = self.image.section(sections::CACHE_MANAGER);
+        let cache = section.and_then(Cache::read).map_err(|error| self.failed(error))?;
+        for pool in &cache.pools {
+            match cache_pool(pool) {
+                Some(pool) => import::cache_pool(out.records()?, &pool)?,
+                None => self.refuse("cache pools with too many copies", 1),
+            }
+        }
+        let has_pool = |name: &str| cache.pools.iter().any(|pool| pool.name == name);
+        for of in &cache.directives {
+            match cache_directive(of).filter(|of| has_pool(&of.pool)) {
+                Some(directive) => import::cache_directive(out.records()?, &directive)?,
+                None => self.refuse("cache directives without a pool", 1),
+            }
+        }
+        let last = cache.directives.iter().map(|of| of.id).max().unwrap_or(0);
+        Ok(cache.next_directive.saturating_sub(1).max(last))
     }
 
     fn has_writer(&self, out: &mut Out<'_>, id: u64) -> Result<bool, ImportError> {
@@ -223,10 +187,23 @@ impl<'a> Reader<'a> {
         Ok(inode.is_some_and(|inode| inode.file().is_some_and(|file| file.writer.is_some())))
     }
 
-    fn snapshottable(&mut self) -> Result<Vec<u64>, ImportError> {
+    /// Reads what was different in snapshots.
+    fn past(&mut self, known: &mut Known) -> Result<Past, ImportError> {
+        match Past::read(self.image, known) {
+            Ok(past) => Ok(past),
+            Err(Why::Image(error)) => Err(self.failed(error)),
+            Err(Why::Refused(what)) => Err(ImportError::Refused(vec![what])),
+        }
+    }
+
+    /// Snapshottable directories, and the number of the next snapshot.
+    fn snapshottable(&mut self) -> Result<(Vec<u64>, u64), ImportError> {
         let read = |image: &mut Image<fs::File>| match image.section(sections::SNAPSHOT)? {
-            Some(section) => Ok(Snapshots::read(section)?.snapshottable),
-            None => Ok(Vec::new()),
+            Some(section) => {
+                let read = Snapshots::read(section)?;
+                Ok((read.snapshottable, u64::from(read.counter)))
+            }
+            None => Ok((Vec::new(), 0)),
         };
         read(self.image).map_err(|error| self.failed(error))
     }
@@ -257,6 +234,7 @@ impl<'a> Reader<'a> {
     fn inodes(
         &mut self,
         known: &Known,
+        past: &mut Past,
         out: &mut Out<'_>,
     ) -> Result<(Counts, Vec<InodeId>, u64), ImportError> {
         let path: PathBuf = self.path.to_owned();
@@ -274,9 +252,20 @@ impl<'a> Reader<'a> {
                     continue;
                 }
             };
-            import::inode(out.records()?, &turned.inode)?;
-            for (name, value) in &turned.attributes {
-                import::attribute(out.records()?, turned.inode.id, (name.0, &name.1), value)?;
+            past.note(inode.id, &turned.inode.name);
+            let is_kept = past.is_kept(inode.id);
+            match past.has_children_of(turned.inode.parent.0) {
+                _ if is_kept => {}
+                true => import::inode_alone(out.records()?, &turned.inode)?,
+                false => import::inode(out.records()?, &turned.inode)?,
+            }
+            if !is_kept {
+                for (name, value) in &turned.attributes {
+                    import::attribute(out.records()?, turned.inode.id, (name.0, &name.1), value)?;
+                }
+            }
+            if turned.is_zone && !is_kept {
+                import::encryption_zone(out.records()?, turned.inode.id)?;
             }
             match &turned.inode.kind {
                 Kind::Directory(directory) => {
@@ -287,7 +276,7 @@ impl<'a> Reader<'a> {
                     counts.files += 1;
                     counts.blocks += file.block_count;
                     let mut offset = 0;
-                    for block in &turned.blocks {
+                    for block in turned.blocks.iter().filter(|_| !is_kept) {
                         import::block(out.records()?, block, offset)?;
                         offset += block.len;
                     }
@@ -297,243 +286,33 @@ impl<'a> Reader<'a> {
                     }
                 }
             }
+            if is_kept {
+                past.now.insert(inode.id, turned);
+            }
         }
         Ok((counts, quotas, last))
     }
 }
 
-/// A policy of an image with its state; none if its code is not known, or it is not what is called so.
-fn policy(of: &EcPolicy) -> Option<(Policy, PolicyState)> {
-    let state = match of.state {
-        fsimage::PolicyState::Disabled => PolicyState::Disabled,
-        fsimage::PolicyState::Enabled => PolicyState::Enabled,
-        fsimage::PolicyState::Removed => PolicyState::Removed,
-    };
-    let id = PolicyId(u8::try_from(of.id).ok()?);
-    if id < PolicyId::FIRST_USER_DEFINED {
-        // Hadoop's own ones are known by their numbers; what else has such a number went from here to Hadoop.
-        let own = Policy::built_in().into_iter().find(|own| own.id == id)?;
-        let is_own = id.0 <= 5 || own.layout == PolicyLayout::Striped && own.name == of.name;
-        return is_own.then_some((own, state));
-    }
-    let codec = CodecName::parse(&of.codec)?;
-    let (k, m) = (u8::try_from(of.data_units).ok()?, u8::try_from(of.parity_units).ok()?);
-    let policy = Policy::new(id, Schema { codec, k, m }, of.cell_len).ok()?;
-    Some((Policy { name: of.name.clone(), ..policy }, state))
-}
-
-/// An inode as the namespace has it.
-struct Turned {
-    inode: Inode,
-    attributes: Vec<((XAttrSpace, String), Vec<u8>)>,
-    blocks: Vec<Block>,
-}
-
-/// Turns an inode; what cannot be taken over is the error.
-fn turned(known: &Known, inode: &fsimage::Inode<'_>) -> Result<Turned, String> {
-    let name = std::str::from_utf8(inode.name).map_err(|_| "names that are not UTF-8")?;
-    let is_root = inode.id == ROOT;
-    let parent = match (is_root, known.parent(inode.id)) {
-        (true, _) => InodeId::NONE,
-        (false, Some(parent)) => InodeId(parent),
-        (false, None) => return Err("inodes that no directory has".to_string()),
-    };
-    if !is_root && (name.is_empty() || name.contains('/')) {
-        return Err("names that no path can have".to_string());
-    }
-    let id = InodeId(inode.id);
-    match &inode.kind {
-        InodeKind::Symlink(_) => Err("symbolic links".to_string()),
-        InodeKind::File(file) => {
-            let attributes = attributes(known, file.xattrs)?;
-            let (redundancy, blocks) = blocks(known, id, file)?;
-            let writer = file.writer.map(|of| Writer {
-                holder: of.client.to_string(),
-                client_machine: of.machine.to_string(),
-                began_after: None,
-            });
-            let kind = Kind::File(File {
-                redundancy,
-                block_size: file.block_len,
-                block_count: blocks.len() as u64,
-                len: file.len(),
-                writer,
-                short_appends: 0,
-            });
-            let storage_policy = storage_policy(file.storage_policy)?;
-            let mut inode = of(known, (id, parent, name), file.permission, file.acl, kind)?;
-            (inode.mtime, inode.atime) = (file.modified_ms, file.accessed_ms);
-            inode.storage_policy = storage_policy;
-            Ok(Turned { inode, attributes: attributes.kept, blocks })
-        }
-        InodeKind::Directory(directory) => {
-            let attributes = attributes(known, directory.xattrs)?;
-            let kind = Kind::Directory(Directory {
-                children: known.children.get(&inode.id).copied().unwrap_or(0),
-                policy: attributes.policy,
-                quota: quota(directory, is_root)?,
-                is_zone: false,
-            });
-            let (permission, acl) = (directory.permission, directory.acl);
-            let mut inode = of(known, (id, parent, name), permission, acl, kind)?;
-            inode.mtime = directory.modified_ms;
-            inode.storage_policy = attributes.storage_policy;
-            Ok(Turned { inode, attributes: attributes.kept, blocks: Vec::new() })
-        }
-    }
-}
-
-/// What files and directories have alike.
-fn of(
-    known: &Known,
-    (id, parent, name): (InodeId, InodeId, &str),
-    permission: Permission,
-    acl: Option<AclEntries<'_>>,
-    kind: Kind,
-) -> Result<Inode, String> {
-    let (owner, group) = (permission.owner(&known.names), permission.group(&known.names));
-    let (Some(owner), Some(group)) = (owner, group) else {
-        return Err("inodes without owner or group".to_string());
-    };
-    let acl = acl.unwrap_or_default().iter().map(|entry| AclEntry {
-        scope: if entry.is_default() { AclScope::Default } else { AclScope::Access },
-        kind: match entry.kind() {
-            fsimage::AclKind::User => AclKind::User,
-            fsimage::AclKind::Group => AclKind::Group,
-            fsimage::AclKind::Mask => AclKind::Mask,
-            fsimage::AclKind::Other => AclKind::Other,
-        },
-        name: entry.name(&known.names).map(str::to_string),
-        permission: u16::from(entry.permission()),
-    });
-    Ok(Inode {
-        id,
-        parent,
-        name: name.to_string(),
-        owner: owner.to_string(),
-        group: group.to_string(),
-        mode: permission.mode() & MODE_MASK,
-        acl: acl.collect(),
-        mtime: 0,
-        atime: 0,
-        storage_policy: 0,
-        kind,
+/// A pool as the namespace has it; none if it has more copies than there can be.
+fn cache_pool(of: &fsimage::CachePool) -> Option<CachePool> {
+    Some(CachePool {
+        name: of.name.clone(),
+        owner: of.owner.clone(),
+        group: of.group.clone(),
+        mode: of.mode,
+        limit: of.limit.unwrap_or(cache::UNLIMITED),
+        replication: u16::try_from(of.replication).ok()?,
+        ttl_max_ms: of.ttl_max_ms.unwrap_or(cache::TTL_MAX_MS),
     })
 }
 
-fn storage_policy(number: u32) -> Result<u8, String> {
-    let number = u8::try_from(number).ok();
-    number.ok_or_else(|| "storage policies that are not known".to_string())
-}
-
-/// Attributes of an inode, without those that say what its record says.
-#[derive(Default)]
-struct Attributes {
-    kept: Vec<((XAttrSpace, String), Vec<u8>)>,
-    policy: Option<PolicyId>,
-    storage_policy: u8,
-}
-
-fn attributes(known: &Known, xattrs: XAttrs<'_>) -> Result<Attributes, String> {
-    let mut found = Attributes::default();
-    for of in xattrs.iter() {
-        let name = of.name(&known.names).ok_or("attributes without names")?;
-        let space = match of.namespace() {
-            0 => XAttrSpace::User,
-            1 => XAttrSpace::Trusted,
-            2 => XAttrSpace::Security,
-            3 if name == EC_POLICY => {
-                found.policy = Some(named_policy(known, of.value)?);
-                continue;
-            }
-            3 if name == STORAGE_POLICY => {
-                let [number] = of.value else { return Err(format!("attribute system.{name}")) };
-                found.storage_policy = *number;
-                continue;
-            }
-            3 => return Err(format!("attribute system.{name}")),
-            4 if name.starts_with("hdfs.crypto.") => return Err("encryption zones".to_string()),
-            4 => XAttrSpace::Raw,
-            _ => return Err("attributes of spaces that are not known".to_string()),
-        };
-        found.kept.push(((space, name.to_string()), of.value.to_vec()));
-    }
-    Ok(found)
-}
-
-/// The policy whose name an attribute has, behind its length in four bytes.
-///
-/// Source: Hadoop 3.5.0 `FSDirErasureCodingOp#setErasureCodingPolicyXAttr`.
-fn named_policy(known: &Known, value: &[u8]) -> Result<PolicyId, String> {
-    let name = value.get(4..).and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default();
-    if name.eq_ignore_ascii_case(REPLICATION) {
-        return Ok(PolicyId::REPLICATION);
-    }
-    let policy = known.policies.iter().map(|(policy, _)| policy).find(|of| of.name == name);
-    policy.map(|policy| policy.id).ok_or_else(|| format!("erasure coding policy {name}"))
-}
-
-/// The limits of a directory; what is used comes later.
-fn quota(directory: &fsimage::Directory<'_>, is_root: bool) -> Result<Option<Quota>, String> {
-    // The root has a quota that limits nothing.
-    let no_limit = |max: &u64| is_root && *max >= i64::MAX as u64;
-    let mut quota = Quota {
-        names_max: directory.name_quota.filter(|max| !no_limit(max)),
-        space_max: directory.space_quota,
-        ..Quota::default()
-    };
-    let mut is_limited = quota.names_max.is_some() || quota.space_max.is_some();
-    for of in directory.type_quotas.iter() {
-        let kind =
-            StorageType::ALL.into_iter().find(|kind| kind.number() as u32 == of.storage_type);
-        quota.types_max[kind.ok_or("quotas on types of storage that are not known")?] =
-            Some(of.bytes);
-        is_limited = true;
-    }
-    Ok(is_limited.then_some(quota))
-}
-
-/// How a file is kept, and its blocks.
-fn blocks(
-    known: &Known,
-    id: InodeId,
-    file: &fsimage::File<'_>,
-) -> Result<(FileRedundancy, Vec<Block>), String> {
-    let redundancy = match file.ec_policy {
-        None => FileRedundancy::Replicated(
-            u16::try_from(file.replication).map_err(|_| "numbers of copies that are too large")?,
-        ),
-        Some(number) => FileRedundancy::Striped(
-            known
-                .policy(number)
-                .ok_or_else(|| format!("files of erasure coding policy {number}"))?,
-        ),
-    };
-    let count = file.blocks.len();
-    let blocks = file.blocks.iter().enumerate().map(|(index, of)| {
-        let is_written = file.writer.is_some() && index + 1 == count;
-        let state = match is_written {
-            true => BlockState::UnderConstruction,
-            false => BlockState::Complete,
-        };
-        Block {
-            id: BlockId(of.id),
-            gs: GenerationStamp(of.stamp),
-            len: of.len,
-            file: id,
-            index: index as u32,
-            state,
-            unit_crcs: Vec::new(),
-            group: None,
-            packed: None,
-        }
-    });
-    let blocks: Vec<Block> = blocks.collect();
-    if blocks.iter().any(|block| block.id.is_striped() != redundancy.is_striped()) {
-        return Err("files with blocks and block groups".to_string());
-    }
-    if u32::try_from(count).is_err() {
-        return Err("files with too many blocks".to_string());
-    }
-    Ok((redundancy, blocks))
+fn cache_directive(of: &fsimage::CacheDirective) -> Option<CacheDirective> {
+    Some(CacheDirective {
+        id: of.id,
+        path: of.path.clone(),
+        replication: u16::try_from(of.replication).ok()?,
+        pool: of.pool.clone(),
+        expires_ms: of.expires_ms,
+    })
 }

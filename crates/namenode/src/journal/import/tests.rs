@@ -1,7 +1,13 @@
 use super::*;
 use crate::journal::offline::check_folder;
 use crate::journal::{Namesystem, NamesystemOptions};
-use cairn_namespace::query;
+use cairn_fsimage::write::{Common, Directory, ImageWriter};
+use cairn_namespace::ops::delete::Purge;
+use cairn_namespace::ops::snapshot::DeleteSnapshot;
+use cairn_namespace::store::Table;
+use cairn_namespace::store::conformance::dump;
+use cairn_namespace::{Caller, Entry, Outcome, query};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 const CACHE_LEN: usize = 16 << 20;
@@ -88,15 +94,145 @@ fn what_hadoop_has_written_is_whole_here() {
     ns.close();
 }
 
+/// What Hadoop's client saw of a path, and its words by key.
+fn facts(line: &str) -> Option<(String, HashMap<&str, &str>)> {
+    let (path, words) = line.strip_prefix("path ")?.split_once(' ')?;
+    let words = words.split(' ').filter_map(|word| word.split_once('='));
+    Some((path.replace("%20", " "), words.collect()))
+}
+
+/// Imports an image with its facts, and compares what is here; then deletes these snapshots, of which nothing may be left.
+fn check_snapshots(name: &str, snapshots: &[(&str, &str)], in_snapshots: usize) {
+    let folder = Folder::of(&format!("{name}.fsimage"));
+    let imported = folder.import().unwrap();
+    assert_eq!(imported.counts.snapshots, snapshots.len() as u64);
+    let checked = check_folder(&folder.made(), CACHE_LEN).unwrap();
+    assert_eq!(checked.problems, Vec::<String>::new());
+    let ns = Namesystem::open(&folder.made(), NamesystemOptions::default()).unwrap();
+    let caller = Caller::system();
+    let text = fs::read_to_string(golden(&format!("{name}.facts"))).unwrap();
+    let mut seen = 0;
+    for (path, words) in text.lines().filter_map(facts) {
+        let status = ns.read(|store| query::get_file_info(store, &caller, &path)).unwrap();
+        let status = status.unwrap_or_else(|| panic!("{path} is not there"));
+        let inode = &status.inode;
+        let mut told = vec![
+            ("id", inode.id.0.to_string()),
+            ("owner", format!("{}:{}", inode.owner, inode.group)),
+            ("mode", format!("{:o}", inode.mode)),
+            ("modified", inode.mtime.to_string()),
+            ("accessed", inode.atime.to_string()),
+        ];
+        if let Some(file) = inode.file() {
+            told.push(("length", file.len.to_string()));
+            told.extend(file.redundancy.copies().map(|copies| ("replication", copies.to_string())));
+            let blocks = ns.read(|store| query::get_blocks(store, &caller, &path, 0, u64::MAX, 0));
+            let blocks = blocks.unwrap().blocks.into_iter().map(|(_, block)| block);
+            let ids: Vec<String> = blocks.map(|block| format!("{}_", block.id.0)).collect();
+            let wanted = words["blocks"].split(['[', ',']).filter(|block| block.contains('_'));
+            let wanted: Vec<&str> = wanted.collect();
+            // What follows in a list has a blank before it, at which words end.
+            let is_alike = wanted.iter().zip(&ids).all(|(wanted, id)| wanted.starts_with(id));
+            assert!(is_alike, "{path} has {ids:?} and not {wanted:?}");
+        }
+        for (key, value) in &told {
+            assert_eq!(words[key], value, "{key} of {path}");
+        }
+        let listed = inode.is_directory().then(|| {
+            let listing = ns.read(|store| query::get_listing(store, &caller, &path, &[], 99));
+            listing.unwrap().unwrap().entries.len()
+        });
+        let above = if path == "/" { "/".to_string() } else { format!("{path}/") };
+        let children = text.lines().filter_map(facts).filter(|(other, _)| {
+            other.strip_prefix(&above).is_some_and(|name| !name.is_empty() && !name.contains('/'))
+        });
+        assert!(listed.is_none_or(|listed| listed == children.count()), "children of {path}");
+        seen += usize::from(path.contains("/.snapshot/"));
+    }
+    assert_eq!(seen, in_snapshots);
+    for (path, name) in snapshots {
+        let (path, name) = (path.to_string(), name.to_string());
+        let command = DeleteSnapshot { path, name }.into();
+        let (now_ms, elapsed_ms, caller) = (1_900_000_000_000, 5, Caller::system());
+        ns.submit_blocking(Entry { now_ms, elapsed_ms, caller, call: None, command }).unwrap();
+    }
+    let purge = || {
+        let command = Purge { limit: 1000 }.into();
+        let (now_ms, elapsed_ms, caller) = (1_900_000_000_000, 6, Caller::system());
+        ns.submit_blocking(Entry { now_ms, elapsed_ms, caller, call: None, command }).unwrap()
+    };
+    while matches!(purge(), Outcome::Removed { more: true, .. }) {}
+    let left = ns.read(|store| dump(store));
+    for (table, key, value) in left {
+        let is_left = match table {
+            Table::Version | Table::VersionOf | Table::Snapshot | Table::SnapshotGarbage => true,
+            // That something was moved is known as long as it is there.
+            Table::SnapshotSeen => value.len() > 4,
+            _ => false,
+        };
+        assert!(!is_left, "{table:?} has {key:?}");
+    }
+    ns.close();
+    let checked = check_folder(&folder.made(), CACHE_LEN).unwrap();
+    assert_eq!(checked.problems, Vec::<String>::new());
+}
+
+#[test]
+fn snapshots_have_what_hadoops_client_saw() {
+    check_snapshots("hadoop-3.5.0", &[("/snap", "first"), ("/snap", "second")], 12);
+}
+
+#[test]
+fn what_was_moved_between_snapshots_is_where_each_saw_it() {
+    let snapshots = [
+        ("/snap", "second"),
+        ("/moves", "s2"),
+        ("/moves", "s1"),
+        ("/snap", "first"),
+        ("/snap", "third"),
+        ("/moves", "s3"),
+    ];
+    check_snapshots("hadoop-3.5.0-moves", &snapshots, 42);
+}
+
 #[test]
 fn nothing_is_half_imported() {
-    // It has snapshots and a cache pool.
-    let folder = Folder::of("hadoop-3.5.0.fsimage");
+    // An inode that no directory has.
+    let folder = Folder::of("hadoop-3.5.0-plain.fsimage");
+    fs::write(&folder.image, without_children()).unwrap();
     let error = folder.import().unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, ImportError::Refused(_)), "{text}");
-    assert!(text.contains("snapshots") && text.contains("cache pools"), "{text}");
+    assert!(text.contains("inodes that no directory has"), "{text}");
     assert!(!folder.is_made());
+}
+
+/// An image of the same file system as the golden one, of which no directory has its file.
+fn without_children() -> Vec<u8> {
+    let mut golden =
+        Image::open(File::open(golden("hadoop-3.5.0-plain.fsimage")).unwrap()).unwrap();
+    let counters = Counters::read(golden.required(sections::NS_INFO).unwrap()).unwrap();
+    let common = |id: u64, name: &'static [u8]| Common {
+        id,
+        name,
+        owner: "root",
+        group: "super",
+        mode: 0o755,
+        acl: &[],
+        xattrs: &[],
+        modified_ms: 1,
+    };
+    let mut image = ImageWriter::begin(Vec::new()).unwrap();
+    let written: std::io::Result<()> =
+        image.section(sections::NS_INFO, |to| to.counters(&counters));
+    written.unwrap();
+    let written: std::io::Result<()> = image.section(sections::INODE, |to| {
+        to.inode_head(16386, 2)?;
+        to.directory(&common(16385, b""), &Directory::default())?;
+        to.directory(&common(16386, b"lost"), &Directory::default())
+    });
+    written.unwrap();
+    image.end().unwrap()
 }
 
 #[test]

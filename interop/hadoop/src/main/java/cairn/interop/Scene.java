@@ -37,7 +37,8 @@ import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
  * A tree with something of everything that an image of a namespace can hold, and what a client sees of it.
  *
  * <pre>
- * Scene fill FS ALL           makes it; with ALL yes there are snapshots, what they keep, and cache pools as well
+ * Scene fill FS ALL           makes it; with ALL yes there are snapshots, what they keep, and cache pools as well, with more
+ *                             there is also what was moved from one snapshot to the next
  * Scene save FS               has the NameNode write its image, in safe mode
  * Scene compile               does nothing: whoever starts it has it compiled
  * Scene facts FS              prints what is there: a line for each path, and one for what else there is
@@ -62,7 +63,12 @@ public final class Scene {
     }
     Scene scene = new Scene(args[1], System.out);
     switch (args[0]) {
-      case "fill" -> scene.fill(args[2].equals("yes"));
+      case "fill" -> {
+        scene.fill(!args[2].equals("no"));
+        if (args[2].equals("more")) {
+          scene.moves();
+        }
+      }
       case "save" -> scene.save();
       case "facts" -> scene.facts();
       default -> throw new IllegalArgumentException(args[0]);
@@ -150,6 +156,35 @@ public final class Scene {
     fs.createSnapshot(new Path("/snap"), "second");
     write("/snap/new", 9, 3);
     fs.delete(new Path("/snap/dir"), true);
+  }
+
+  /** What is somewhere else, or something else, in each of three snapshots. */
+  private void moves() throws Exception {
+    Path root = new Path("/moves");
+    fs.mkdirs(new Path("/moves/dir/deep"));
+    write("/moves/one", 3000, 3);
+    write("/moves/two", 2 * MIB + 5, 3);
+    write("/moves/dir/in", 100, 3);
+    write("/moves/dir/deep/down", 200, 2);
+    fs.setXAttr(new Path("/moves/one"), "user.age", new byte[] {1});
+    fs.allowSnapshot(root);
+    fs.createSnapshot(root, "s1");
+    fs.rename(new Path("/moves/dir"), new Path("/moves/renamed"));
+    fs.setXAttr(new Path("/moves/one"), "user.age", new byte[] {2}, EnumSet.of(XAttrSetFlag.REPLACE));
+    write("/moves/late", 50, 3);
+    write("/moves/renamed/new", 60, 3);
+    fs.createSnapshot(root, "s2");
+    fs.rename(new Path("/moves/renamed/deep"), new Path("/snap/deep"));
+    fs.rename(new Path("/moves/one"), new Path("/moves/renamed/one"));
+    fs.truncate(new Path("/moves/two"), MIB);
+    fs.setReplication(new Path("/moves/late"), (short) 2);
+    write("/moves/one", 10, 3);
+    fs.createSnapshot(root, "s3");
+    fs.createSnapshot(new Path("/snap"), "third");
+    fs.rename(new Path("/snap/deep/down"), new Path("/plain/down"));
+    fs.delete(new Path("/moves/renamed"), true);
+    fs.delete(new Path("/moves/late"), false);
+    fs.setQuota(root, 100, 1024L * MIB);
   }
 
   private void save() throws Exception {
