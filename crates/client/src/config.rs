@@ -127,6 +127,8 @@ pub struct ClientConfig {
     pub credentials: Option<SharedCredentials>,
     /// What shows it to the RPC ports of DataNodes, likewise.
     pub datanode_credentials: Option<SharedCredentials>,
+    /// What shows it to pages, likewise, with `HTTP` for the service.
+    pub http_credentials: Option<SharedCredentials>,
     /// What is asked of DataNodes around data, where there are block tokens. Key `dfs.data.transfer.protection`, with
     /// Kerberos.
     pub data_protections: Vec<Protection>,
@@ -223,6 +225,7 @@ impl Default for ClientConfig {
             umask: 0o022,
             credentials: None,
             datanode_credentials: None,
+            http_credentials: None,
             data_protections: Vec::new(),
             data_security: DataSecurity::default(),
         }

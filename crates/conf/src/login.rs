@@ -59,8 +59,8 @@ pub(crate) fn read(
     conf.boolean("ipc.client.fallback-to-simple-auth-allowed", &mut allows_simple)?;
     allows_simple |= !is_kerberos;
     let (store, own) = store(conf)?;
-    let credentials = |key: &str, token: Option<&DelegationToken>| {
-        let ticket = match (is_kerberos, conf.get(key)) {
+    let credentials = |key: &str, server: Option<String>, token: Option<&DelegationToken>| {
+        let ticket = match (is_kerberos, server) {
             (false, _) => Err(SaslError(format!("{AUTHENTICATION} is not kerberos"))),
             (true, None) => {
                 Err(SaslError(format!("{AUTHENTICATION} is kerberos, and {key} is not set")))
@@ -82,9 +82,15 @@ pub(crate) fn read(
         Some(SharedCredentials(Arc::new(shown)))
     };
     if is_kerberos || token.is_some() {
-        c.credentials = credentials(NAMENODE, token.as_ref());
+        c.credentials = credentials(NAMENODE, conf.get(NAMENODE), token.as_ref());
         // Without a ticket nobody shows a token of a NameNode to a DataNode's RPC port.
-        c.datanode_credentials = is_kerberos.then(|| credentials(DATANODE, None)).flatten();
+        if is_kerberos {
+            c.datanode_credentials = credentials(DATANODE, conf.get(DATANODE), None);
+            let realm =
+                conf.get(NAMENODE).and_then(|server| KerberosName::parse(&server).ok()?.realm);
+            let pages = realm.map(|realm| format!("HTTP/_HOST@{realm}"));
+            c.http_credentials = credentials(NAMENODE, pages, None);
+        }
         if let Some(user) = user(conf, token.as_ref(), &store, own)? {
             c.user = user;
         }

@@ -6,7 +6,7 @@ use cairn_keys::{
     SECONDS, TEXT, WrongValue, keys, number, positive, value,
 };
 use cairn_net::groups::GroupsConfig;
-use cairn_net::http::SharedHandler;
+use cairn_net::http::{HttpAuth, SharedHandler};
 use cairn_net::reconfiguration::Reload;
 use cairn_net::rpc_client::SharedCredentials;
 use cairn_net::tls::TlsFiles;
@@ -292,6 +292,8 @@ keys! {
         /// Where pages are served by HTTPS, and with which certificate, if at all: `dfs.http.policy`,
         /// `dfs.datanode.https.address`.
         https: Option<(SocketAddr, TlsFiles)> = None;
+        /// How clients by HTTP show who they are; they are believed for `None`.
+        http_auth: Option<HttpAuth> = None;
         /// What serves files by HTTP, beside the pages: `dfs.webhdfs.enabled`.
         web: Option<SharedHandler> = None;
         /// Every key that was set, for `/conf`.

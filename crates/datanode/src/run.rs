@@ -18,7 +18,7 @@ use cairn_net::Boxed;
 use cairn_net::access::Access;
 use cairn_net::descriptors;
 use cairn_net::held;
-use cairn_net::http::{self, Limits, Port, Request, SharedHandler, Site, WEBHDFS};
+use cairn_net::http::{self, Gate, Handler, Limits, Port, Request, SharedHandler, Site, WEBHDFS};
 use cairn_net::page::live::{self, Live};
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
@@ -115,7 +115,11 @@ impl DataNode {
                     .with(WEBHDFS, node.config.web.clone())
                     .with(live::PATH, Some(live));
                 let limits = Limits { idle: node.config.http_idle_timeout, ..Limits::default() };
-                let site = Arc::new(site);
+                let site: Arc<dyn Handler> = Arc::new(site);
+                let site: Arc<dyn Handler> = match &node.config.http_auth {
+                    Some(auth) => Arc::new(Gate::new(auth.clone(), site)),
+                    None => site,
+                };
                 for port in ports {
                     let (site, limits) = (Arc::clone(&site), limits.clone());
                     node.tasks.spawn(http::serve(port, site, limits, std::future::pending()));

@@ -17,6 +17,8 @@ use std::ptr;
 /// The names of principals, and the mechanism: 1.2.840.113554.1.2.2.1 and 1.2.840.113554.1.2.2.
 static PRINCIPAL: [u8; 10] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 1, 2, 2, 1];
 static KRB5: [u8; 9] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 1, 2, 2];
+/// The mechanism of browsers and HTTP clients, which agrees on the other: 1.3.6.1.5.5.2.
+static SPNEGO: [u8; 6] = [0x2b, 6, 1, 5, 5, 2];
 
 /// What is acquired from there, of a principal or of the first that there is.
 pub(super) fn acquire(
@@ -56,8 +58,11 @@ pub(super) fn acquire(
         CredUsage::Initiate => sys::GSS_C_INITIATE,
         CredUsage::Both => sys::GSS_C_BOTH,
     };
-    let mut mechanism = oid(&KRB5);
-    let mut mechanisms = sys::gss_OID_set_desc { count: 1, elements: &raw mut mechanism };
+    let mut mechanisms = [oid(&KRB5), oid(&SPNEGO)];
+    let mut mechanisms = sys::gss_OID_set_desc {
+        count: if usage == sys::GSS_C_ACCEPT { 2 } else { 1 },
+        elements: mechanisms.as_mut_ptr(),
+    };
     let mut cred: sys::gss_cred_id_t = ptr::null_mut();
     let mut minor = 0;
     // SAFETY: every pointer is null where the function takes that, or to something that outlives the call; it keeps none.

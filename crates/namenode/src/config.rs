@@ -7,6 +7,7 @@ pub mod quorum;
 
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_net::groups::GroupsConfig;
+use cairn_net::http::HttpAuth;
 use cairn_net::reconfiguration::Reload;
 use cairn_net::tls::TlsFiles;
 pub use cairn_redundancy::SlowConfig;
@@ -181,6 +182,8 @@ pub struct NameNodeConfig {
     pub http_addr: Option<SocketAddr>,
     /// Where HTTPS listens, and with which certificate, if at all. Keys `dfs.http.policy`, `dfs.namenode.https-address`.
     pub https: Option<(SocketAddr, TlsFiles)>,
+    /// How clients by HTTP show who they are; they are believed for `None`.
+    pub http_auth: Option<HttpAuth>,
     /// How long an HTTP connection may rest: `hadoop.http.idle_timeout.ms`.
     pub http_idle_timeout: Duration,
     /// Longest RPC request accepted, bytes. Key `ipc.maximum.data.length`.
@@ -502,6 +505,7 @@ impl Default for NameNodeConfig {
             plain_rpc_addr: None,
             http_addr: Some(SocketAddr::new(loopback, 9870)),
             https: None,
+            http_auth: None,
             http_idle_timeout: Duration::from_secs(60),
             rpc_max_request_len: (128 * MIB) as usize,
             request_memory: 1024 * MIB,

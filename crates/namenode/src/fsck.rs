@@ -61,12 +61,14 @@ pub(crate) fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
     Answer::Streamed(Streamed::new(content_type, body))
 }
 
-/// The user that a request names.
+/// The user that has shown to ask, or that a request names.
 ///
 /// Source: Hadoop 3.5.0 `JspHelper#getUGI`.
 pub(crate) fn user(request: &Request) -> Result<String, Response> {
     let ugi = || request.param("ugi").map(|ugi| ugi.split(',').next().unwrap_or_default());
-    let user = request.param("user.name").or_else(ugi).unwrap_or(DEFAULT_USER);
+    let shown = request.user.as_ref().map(|user| user.effective.as_str());
+    let named = || request.param("user.name").or_else(ugi);
+    let user = shown.or_else(named).unwrap_or(DEFAULT_USER);
     if user.is_empty() {
         return Err(Response::error(400, "Null user"));
     }

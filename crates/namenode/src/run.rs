@@ -24,7 +24,7 @@ use cairn_net::Boxed;
 use cairn_net::descriptors;
 use cairn_net::groups::Groups;
 use cairn_net::held;
-use cairn_net::http::{self, Handler, Limits, Port, SharedHandler, Site, WEBHDFS};
+use cairn_net::http::{self, Gate, Handler, Limits, Port, SharedHandler, Site, WEBHDFS};
 use cairn_net::lasting;
 use cairn_net::page::live::{self, Live};
 use cairn_net::reconfiguration::Reconfiguration;
@@ -366,7 +366,7 @@ impl RunningNameNode {
         let mut watched = None;
         if !http.is_empty() {
             let node = Arc::clone(&node);
-            let idle = node.config.http_idle_timeout;
+            let (idle, auth) = (node.config.http_idle_timeout, node.config.http_auth.clone());
             let web = node.config.web.as_ref();
             let web = web.map(|web| web.of(web_parts(&node, Arc::clone(&service))));
             let backups = Backups::new(Arc::clone(&node));
@@ -384,7 +384,11 @@ impl RunningNameNode {
                 .with(backups::PATH, shared(Arc::new(backups)))
                 .with(images::PATH, shared(Arc::new(images)));
             let limits = Limits { idle, ..Limits::default() };
-            let site = Arc::new(site);
+            let site: Arc<dyn Handler> = Arc::new(site);
+            let site: Arc<dyn Handler> = match &auth {
+                Some(auth) => Arc::new(Gate::new(auth.clone(), site)),
+                None => site,
+            };
             for port in http {
                 let (site, limits) = (Arc::clone(&site), limits.clone());
                 tasks.spawn(http::serve(port, site, limits, until_stopped(stopped.clone())));

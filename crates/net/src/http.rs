@@ -5,6 +5,7 @@
 
 mod answer;
 mod body;
+mod gate;
 mod patient;
 mod serve;
 #[cfg(test)]
@@ -17,9 +18,11 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use crate::Boxed;
+use crate::rpc_server::UserInfo;
 
 pub use answer::{Answer, Response, Streamed};
 pub use body::Body;
+pub use gate::{Gate, HttpAuth};
 pub use hyper::{HeaderMap, Method, Uri, header};
 pub use serve::{Limits, Port, serve};
 
@@ -45,6 +48,8 @@ pub struct Request {
     pub peer: Option<SocketAddr>,
     /// Whether it came by TLS.
     pub is_secure: bool,
+    /// Who asks, where that was shown to a [`Gate`].
+    pub user: Option<Arc<UserInfo>>,
 }
 
 impl Request {
@@ -64,6 +69,7 @@ impl Request {
             headers: HeaderMap::new(),
             peer: None,
             is_secure: false,
+            user: None,
         })
     }
 

@@ -52,6 +52,32 @@ impl Credentials for ShownToken {
     }
 }
 
+/// Shows a token, and goes on with nobody who asks for none.
+pub struct OnlyToken {
+    /// The token.
+    pub secret: Secret,
+    /// How much connections are to be protected, what is wanted most first.
+    pub protections: Vec<Protection>,
+}
+
+impl Credentials for OnlyToken {
+    fn token(&self) -> Option<Secret> {
+        Some(self.secret.clone())
+    }
+
+    fn initiate(&self, _: &str, _: &str) -> Result<Option<Box<dyn Context>>, SaslError> {
+        Ok(None)
+    }
+
+    fn protections(&self) -> &[Protection] {
+        &self.protections
+    }
+
+    fn allows_simple(&self) -> bool {
+        false
+    }
+}
+
 /// What comes of a message.
 #[derive(Debug)]
 pub enum ClientStep {

@@ -4,6 +4,7 @@
 //! No I/O, no clock, no randomness: nonces, keys and times come in as values, and what needs the system's Kerberos
 //! library or a NameNode's tokens is asked of traits ([`gssapi::Context`], [`server::Authority`]).
 
+pub mod auth_cookie;
 pub mod block_keys;
 pub mod block_token;
 pub mod cipher;

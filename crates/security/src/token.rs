@@ -21,7 +21,7 @@ pub const HDFS_DELEGATION_TOKEN: &str = "HDFS_DELEGATION_TOKEN";
 pub const KEY_LEN: usize = 32;
 
 /// A token as it is passed on: to whoever has it, all that it gives.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Token {
     /// What it says of itself.
     pub identifier: Vec<u8>,

@@ -184,6 +184,11 @@ pub(crate) fn listing(listing: &DirectoryListingProto) -> Value {
 
 /// `Token#encodeToUrlString`, in an object.
 pub(crate) fn token(token: &TokenProto) -> Value {
+    json!({"urlString": url_string(token)})
+}
+
+/// A token as a parameter. Source: Hadoop 3.5.0 `Token#encodeToUrlString`.
+pub(crate) fn url_string(token: &TokenProto) -> String {
     let mut bytes = Vec::new();
     for part in
         [&token.identifier[..], &token.password, token.kind.as_bytes(), token.service.as_bytes()]
@@ -191,7 +196,7 @@ pub(crate) fn token(token: &TokenProto) -> Value {
         put_vint(&mut bytes, part.len());
         bytes.extend_from_slice(part);
     }
-    json!({"urlString": URL_SAFE_NO_PAD.encode(bytes)})
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// Source: Hadoop 3.5.0 `WritableUtils#writeVInt`.

@@ -25,10 +25,12 @@ mod trash;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use cairn_client::ClientConfig;
+use cairn_client::{ClientConfig, FileSystem};
 use cairn_net::Boxed;
 use cairn_net::http::{Answer, Body, Handler, Method, Request, Response, WEBHDFS, percent_encode};
-use cairn_net::rpc_server::{LocalService, UserInfo};
+use cairn_net::rpc_server::{Authentication, LocalService, UserInfo};
+use cairn_security::token::{DelegationTokenId, Token};
+use cairn_wire::exception::class;
 
 use crate::failure::Failure;
 use crate::files::FileSystems;
@@ -88,7 +90,13 @@ impl WebHdfs {
     async fn serve(&self, request: &Request, body: &mut Option<Body>) -> Result<Answer, Failure> {
         let p = Params::of(request);
         let op = Operation::read(request, &p)?;
-        let asker = self.asker(request, &p)?;
+        let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        let peer = request.peer.unwrap_or(nowhere);
+        let (user, token) = match self.settings.asks_proof {
+            true => self.shown(request, &p)?,
+            false => (self.named(&p)?, None),
+        };
+        let asker = Asker { user: Arc::new(user), peer };
         let path = match request.path.strip_prefix(WEBHDFS).unwrap_or_default() {
             "" => "/",
             path => path,
@@ -98,17 +106,23 @@ impl WebHdfs {
                 if op.is_redirected() && Through::is_wanted(&p) =>
             {
                 let _turn = through.turn(op.name, request, &p)?;
-                self.bytes(&through.files, op, path, &p, &asker, body).await
+                let fs = through.files.of(&asker.user)?;
+                self.bytes(fs, op, path, &p, body).await
             }
             Role::NameNode { names, redirects, .. } if op.is_redirected() => {
-                let wanted = Wanted { op: op.name, path, request, asker: &asker };
+                let by_token = self.settings.asks_proof;
+                let wanted = Wanted { op: op.name, path, request, asker: &asker, by_token };
                 redirects.answer(names, wanted).await
             }
             Role::Gateway { .. } if op.has_body() && !has_data(request, &p) => {
                 to_itself(request, path)
             }
             Role::DataNode { files } | Role::Gateway { files, .. } if op.is_redirected() => {
-                self.bytes(files, op, path, &p, &asker, body).await
+                let fs = match token {
+                    Some(token) => files.of_token(&asker.user, token)?,
+                    None => files.of(&asker.user)?,
+                };
+                self.bytes(fs, op, path, &p, body).await
             }
             Role::NameNode { names, .. } | Role::Gateway { names, .. } => {
                 let question =
@@ -124,14 +138,12 @@ impl WebHdfs {
     /// Reads or writes bytes.
     async fn bytes(
         &self,
-        files: &FileSystems,
+        fs: FileSystem,
         op: Operation,
         path: &str,
         p: &Params<'_>,
-        asker: &Asker,
         body: &mut Option<Body>,
     ) -> Result<Answer, Failure> {
-        let fs = files.of(&asker.user)?;
         match op.name {
             "OPEN" => data::open(&fs, path, p).await,
             "GETFILECHECKSUM" => data::checksum(&fs, path).await,
@@ -149,10 +161,60 @@ impl WebHdfs {
         }
     }
 
-    /// Who asks: `user.name`, or for it `doas`.
+    /// Who has shown to ask, by a ticket, for which it may say that it asks for another, or by a token.
+    ///
+    /// Source: Hadoop 3.5.0 `JspHelper#getUGI`, `#checkUsername`.
+    fn shown(
+        &self,
+        request: &Request,
+        p: &Params<'_>,
+    ) -> Result<(UserInfo, Option<Token>), Failure> {
+        let user = match (&request.user, p.text("delegation")) {
+            (_, Some(encoded)) => {
+                let token = json::read_token(encoded).map(Token::from);
+                let token = token.ok_or_else(|| Failure::argument("delegation is no token"))?;
+                let user = match &self.role {
+                    Role::NameNode { names, .. } | Role::Gateway { names, .. } => {
+                        names.user_of_token(&token)?
+                    }
+                    // The NameNode judges it.
+                    Role::DataNode { .. } => {
+                        let id = DelegationTokenId::decode(&token.identifier);
+                        let id = id.map_err(|error| Failure::argument(error.to_string()))?;
+                        UserInfo { by: Authentication::Token, ..UserInfo::simple(id.owner) }
+                    }
+                };
+                return Ok((user, Some(token)));
+            }
+            // A DataNode has nothing to show for another.
+            (Some(user), None) if !matches!(self.role, Role::DataNode { .. }) => user,
+            _ => return Err(Failure::new(class::ACCESS_CONTROL, "Authentication required")),
+        };
+        if let Some(named) = p.text("user.name")
+            && named != user.effective
+        {
+            let expected = &user.effective;
+            let told = format!("Usernames not matched: name={named} != expected={expected}");
+            return Err(Failure::io(told));
+        }
+        let user = UserInfo::clone(user);
+        let user = match (p.text("doas"), &user.by) {
+            (Some(other), Authentication::Kerberos { principal, .. })
+                if other != user.effective =>
+            {
+                let (effective, principal) = (other.to_string(), principal.clone());
+                let by = Authentication::Kerberos { effective, principal };
+                UserInfo { effective: other.to_string(), real: Some(user.effective), by }
+            }
+            _ => user,
+        };
+        Ok((user, None))
+    }
+
+    /// Who asks by its own word: `user.name`, or for it `doas`.
     ///
     /// Source: Hadoop 3.5.0 `JspHelper#getUGI`, `DataNodeUGIProvider#nonTokenUGI`.
-    fn asker(&self, request: &Request, p: &Params<'_>) -> Result<Asker, Failure> {
+    fn named(&self, p: &Params<'_>) -> Result<UserInfo, Failure> {
         const USER: &str = "user.name";
         let user = match p.text(USER) {
             Some(user) => {
@@ -161,14 +223,12 @@ impl WebHdfs {
             }
             None => self.settings.default_user.as_str(),
         };
-        let user = match p.text("doas") {
+        Ok(match p.text("doas") {
             Some(effective) => {
                 UserInfo { real: Some(user.to_string()), ..UserInfo::simple(effective) }
             }
             None => UserInfo::simple(user),
-        };
-        let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
-        Ok(Asker { user: Arc::new(user), peer: request.peer.unwrap_or(nowhere) })
+        })
     }
 }
 
@@ -208,5 +268,82 @@ impl Handler for WebHdfs {
                 }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cairn_wire::RemoteException;
+    use cairn_wire::proto::common::TokenProto;
+
+    /// A NameNode that knows one token.
+    struct Knows;
+
+    impl LocalService for Knows {
+        fn call_here(
+            &self,
+            _: cairn_net::rpc_server::Call,
+        ) -> Boxed<'_, Result<Vec<u8>, RemoteException>> {
+            Box::pin(async { Err(RemoteException::new(class::IO, "no calls")) })
+        }
+
+        fn user_of_token(&self, token: &Token) -> Result<UserInfo, RemoteException> {
+            match token.password == b"right" {
+                true => Ok(UserInfo { by: Authentication::Token, ..UserInfo::simple("ann") }),
+                false => Err(RemoteException::new(class::INVALID_TOKEN, "Invalid token")),
+            }
+        }
+    }
+
+    fn token(password: &[u8]) -> String {
+        let owner = "ann@R".to_string();
+        let identifier = DelegationTokenId { owner, ..DelegationTokenId::default() }.encode();
+        let (kind, service) = (String::new(), String::new());
+        json::url_string(&TokenProto { identifier, password: password.to_vec(), kind, service })
+    }
+
+    /// `effective/real`, or why not.
+    fn shown(web: &WebHdfs, query: &str, ticket: Option<&str>) -> Result<String, String> {
+        let by = |name: &str| {
+            let (effective, principal) = (format!("{name}@R"), format!("{name}@R"));
+            let by = Authentication::Kerberos { effective, principal };
+            Arc::new(UserInfo { by, ..UserInfo::simple(name) })
+        };
+        let request = Request::new(Method::GET, &format!("/?{query}")).unwrap();
+        let request = Request { user: ticket.map(by), ..request };
+        let shown = web.shown(&request, &Params::of(&request));
+        let (user, _) = shown.map_err(|failure| failure.to_string())?;
+        Ok(format!("{}/{}", user.effective, user.real.unwrap_or_default()))
+    }
+
+    #[test]
+    fn who_asks_has_to_show_it() {
+        let settings = Settings { asks_proof: true, ..Settings::new("nn:1") };
+        let redirects = Redirects {
+            choose: Arc::new(|_, _, _| None),
+            namenode: String::new(),
+            by_address: false,
+        };
+        let namenode = WebHdfs::of_namenode(settings.clone(), Arc::new(Knows), redirects);
+        let datanode = WebHdfs::of_datanode(settings, ClientConfig::default());
+        let (right, wrong) = (token(b"right"), token(b"wrong"));
+        for web in [&namenode, &datanode] {
+            assert!(shown(web, "user.name=hdfs", None).unwrap_err().contains("Authentication"));
+            assert!(shown(web, "delegation=%00", None).is_err());
+        }
+        assert_eq!(shown(&namenode, "", Some("ann")), Ok("ann/".into()));
+        assert_eq!(shown(&namenode, "user.name=ann", Some("ann")), Ok("ann/".into()));
+        assert_eq!(shown(&namenode, "doas=bob", Some("ann")), Ok("bob/ann".into()));
+        let other = shown(&namenode, "user.name=hdfs", Some("ann")).unwrap_err();
+        assert!(other.contains("Usernames not matched"), "{other}");
+        let by_token =
+            |token: &str| shown(&namenode, &format!("delegation={token}&doas=bob"), None);
+        assert_eq!(by_token(&right), Ok("ann/".into()), "a token says all");
+        assert!(by_token(&wrong).unwrap_err().contains("Invalid token"));
+        // What a DataNode is shown, the NameNode judges.
+        assert!(shown(&datanode, "", Some("ann")).is_err());
+        let told = shown(&datanode, &format!("delegation={wrong}"), None);
+        assert_eq!(told, Ok("ann@R/".into()));
     }
 }

@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use cairn_net::disk_work::may_wait;
 use cairn_net::rpc_server::{Call, LocalService, UserInfo};
+use cairn_security::token::Token;
 use prost::Message;
 
 use crate::failure::Failure;
@@ -28,6 +30,14 @@ pub(crate) enum Names {
 }
 
 impl Names {
+    /// For whom a token speaks. A NameNode elsewhere is not asked.
+    pub(crate) fn user_of_token(&self, token: &Token) -> Result<UserInfo, Failure> {
+        match self {
+            Names::Here(service) => Ok(may_wait(|| service.user_of_token(token))?),
+            Names::Elsewhere(_) => Err(Failure::argument("tokens are not taken here")),
+        }
+    }
+
     /// Makes a call of `ClientProtocol`.
     pub(crate) async fn call<Req: Message, Resp: Message + Default>(
         &self,

@@ -10,12 +10,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cairn_net::http::{Answer, Request, Response, WEBHDFS, percent_encode};
 use cairn_wire::exception::class;
+use cairn_wire::proto::common::{GetDelegationTokenRequestProto, GetDelegationTokenResponseProto};
 use cairn_wire::proto::hdfs::*;
 use prost::Message;
 use serde_json::json;
 
 use crate::data::{OCTETS, check_offset};
 use crate::failure::{Failure, JSON};
+use crate::json;
 use crate::names::{Asker, Names};
 use crate::params::Params;
 
@@ -55,6 +57,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) path: &'a str,
     pub(crate) request: &'a Request,
     pub(crate) asker: &'a Asker,
+    /// Whether the DataNode has to be shown a token.
+    pub(crate) by_token: bool,
 }
 
 impl Redirects {
@@ -103,7 +107,15 @@ impl Redirects {
             true => format!("[{host}]"),
             false => host.clone(),
         };
-        let query = query(&p, &[("namenoderpcaddress", &self.namenode)]);
+        let mut more = vec![("namenoderpcaddress", self.namenode.as_str())];
+        let token = match wanted.by_token && p.text("delegation").is_none() {
+            true => Some(token(names, &wanted).await?),
+            false => None,
+        };
+        more.extend(token.as_ref().map(|token| ("delegation", token.as_str())));
+        // Who has a token need not say who it is.
+        let left_out: &[&str] = if wanted.by_token { &["user.name", "doas"] } else { &[] };
+        let query = query(&p, left_out, &more);
         let place = format!(
             "{}://{host}:{}{WEBHDFS}{}?{query}",
             wanted.request.scheme(),
@@ -186,6 +198,18 @@ impl Redirects {
     }
 }
 
+/// A token for the DataNode, of who asks.
+///
+/// Source: Hadoop 3.5.0 `NamenodeWebHdfsMethods#generateDelegationToken`.
+async fn token(names: &Names, wanted: &Wanted<'_>) -> Result<String, Failure> {
+    let renewer = wanted.asker.user.effective.clone();
+    let ask = GetDelegationTokenRequestProto { renewer };
+    let got: GetDelegationTokenResponseProto =
+        names.call(wanted.asker, "getDelegationToken", &ask).await?;
+    let token = got.token.ok_or_else(|| Failure::io("The NameNode issues no tokens"))?;
+    Ok(json::url_string(&token))
+}
+
 async fn status(names: &Names, wanted: &Wanted<'_>) -> Result<HdfsFileStatusProto, Failure> {
     let ask = GetFileInfoRequestProto { src: wanted.path.to_string() };
     let answer: GetFileInfoResponseProto = names.call(wanted.asker, "getFileInfo", &ask).await?;
@@ -197,7 +221,7 @@ pub(crate) fn to_itself(request: &Request, path: &str) -> Result<Answer, Failure
     let p = Params::of(request);
     let host = request.headers.get("host").and_then(|host| host.to_str().ok());
     let host = host.ok_or_else(|| Failure::argument("The request names no host"))?;
-    let query = query(&p, &[("data", "true")]);
+    let query = query(&p, &[], &[("data", "true")]);
     let place =
         format!("{}://{host}{WEBHDFS}{}?{query}", request.scheme(), percent_encode(path, true));
     answer(place, p.boolean("noredirect", false)?, Vec::new())
@@ -218,10 +242,11 @@ fn answer(
     Ok(Response { headers, ..response }.into())
 }
 
-/// The parameters of the request, with `more` in the place of those of the same names.
-fn query(p: &Params<'_>, more: &[(&str, &str)]) -> String {
+/// The parameters of the request but those that are left out, with `more` in the place of those of the same names.
+fn query(p: &Params<'_>, left_out: &[&str], more: &[(&str, &str)]) -> String {
     let is_kept = |name: &str| {
         !["noredirect", "excludedatanodes"].contains(&name)
+            && !left_out.contains(&name)
             && more.iter().all(|(other, _)| *other != name)
     };
     let mut out = String::new();
@@ -261,7 +286,7 @@ mod tests {
             assert_eq!(first.path, path);
             let p = Params::of(&first);
             let again =
-                format!("{}?{}", percent_encode(&first.path, true), query(&p, &[("x", name)]));
+                format!("{}?{}", percent_encode(&first.path, true), query(&p, &[], &[("x", name)]));
             let second = Request::new(Method::GET, &again).unwrap();
             assert_eq!(second.path, path);
             assert_eq!((second.param("user.name"), second.param("x")), (Some(name), Some(name)));
@@ -275,7 +300,7 @@ mod tests {
             "/f?OP=OPEN&NoRedirect=true&excludedatanodes=a&namenoderpcaddress=evil:1",
         )
         .unwrap();
-        let passed = query(&Params::of(&first), &[("namenoderpcaddress", "nn:8020")]);
+        let passed = query(&Params::of(&first), &[], &[("namenoderpcaddress", "nn:8020")]);
         assert_eq!(passed, "op=OPEN&namenoderpcaddress=nn%3A8020");
     }
 }

@@ -20,6 +20,8 @@ pub struct Settings {
     pub acl_pattern: Pattern,
     /// Copies of a file where a request does not say how many. `dfs.replication`.
     pub replication: u16,
+    /// Whether who asks has to show who that is, by a ticket or a delegation token. With Kerberos.
+    pub asks_proof: bool,
     /// Requests that browsers make for others are refused, if this is there. `dfs.webhdfs.rest-csrf.enabled`.
     pub csrf: Option<Csrf>,
 }
@@ -66,6 +68,7 @@ impl Settings {
             user_pattern: pattern(USERS),
             acl_pattern: pattern(ACLS),
             replication: 3,
+            asks_proof: false,
             csrf: None,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The NameNode makes the text; see its module `fsck`. Source: Hadoop 3.5.0 `DFSck`.
 
-use super::pages::{self, encoded};
+use super::pages::{self, PageServer, encoded};
 use crate::{Settings, config};
 use anyhow::{Result, bail};
 use cairn_client::FileSystem;
@@ -40,18 +40,18 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let conf = settings.configuration()?;
     let client = config::client::read(&conf)?;
     let fs = FileSystem::connect(client).await?;
-    let address = pages::of_namenode(&fs, &config::client::namenodes(&conf)?).await?;
+    let server = pages::of_namenode(&fs, &config::client::namenodes(&conf)?).await?;
     let target = request.target(&fs.config().user);
-    crate::complain!("Connecting to namenode via http://{address}{target}");
+    crate::complain!("Connecting to namenode via http://{}{target}", server.address);
     let code = match request.list_corrupt {
-        true => list_corrupt(&address, &target, &request).await?,
+        true => list_corrupt(&server, &target, &request).await?,
         false => {
             let mut last = String::new();
             let print = |line: &str| {
                 crate::say!("{line}");
                 last = line.to_string();
             };
-            pages::get(&address, &target, print).await?;
+            pages::get(&server, &target, print).await?;
             if request.json { json_status(&last) } else { exit_status(&last) }
         }
     };
@@ -164,13 +164,13 @@ fn json_status(last: &str) -> u8 {
 }
 
 /// Asks for one page of lost blocks after the other.
-async fn list_corrupt(address: &str, target: &str, request: &Request) -> Result<u8> {
+async fn list_corrupt(server: &PageServer, target: &str, request: &Request) -> Result<u8> {
     let (path, mut count, mut cookie) = (request.path(), 0_u64, 0_u64);
     loop {
         let more = if cookie > 0 { format!("&startblockafter={cookie}") } else { String::new() };
         let (mut rows, mut next, mut denied, mut failed) = (Vec::new(), None, false, false);
         let mut is_whole = false;
-        pages::get(address, &format!("{target}{more}"), |line| {
+        pages::get(server, &format!("{target}{more}"), |line| {
             let object: Value = serde_json::from_str(line).unwrap_or_default();
             if let Some(number) = line.strip_prefix("Cookie:\t") {
                 next = number.parse().ok();
@@ -271,14 +271,14 @@ mod tests {
     #[tokio::test]
     async fn a_list_that_is_cut_short_is_no_good_news() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
+        let server = PageServer::open_to_all(listener.local_addr().unwrap());
         let end = "The filesystem under path '/' has no CORRUPT files\n\n";
         let text = format!("Cookie:\t0\n\n\n{end}");
         let json = r#"{"path":"/","cookie":0,"corrupt":0}"#.to_string();
         for (whole, is_json) in [(text, false), (json, true)] {
             let request = Request::parse(&words("/ -list-corruptfileblocks"), is_json).unwrap();
             for (body, is_good) in [("", false), (&whole[..11], false), (&whole[..], true)] {
-                let asked = list_corrupt(&address, "/fsck", &request);
+                let asked = list_corrupt(&server, "/fsck", &request);
                 let answered = async {
                     let (mut stream, _) = listener.accept().await.unwrap();
                     let answer = format!("HTTP/1.1 200 OK\r\n\r\n{body}");

@@ -3,7 +3,10 @@
 use crate::config::NameNodes;
 use crate::output;
 use anyhow::{Context, Result, bail};
-use cairn_client::FileSystem;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cairn_client::{FileSystem, SharedCredentials};
+use cairn_net::disk_work::may_wait;
 use socket2::TcpKeepalive;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -18,12 +21,54 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Where the pages of the active NameNode are. It is asked by RPC: whoever knows where that is need not know more. Where
 /// it does not tell, as Hadoop's, the configuration says it.
-pub async fn of_namenode(fs: &FileSystem, namenodes: &NameNodes) -> Result<String> {
+pub async fn of_namenode(fs: &FileSystem, namenodes: &NameNodes) -> Result<PageServer> {
     let active = fs.active_namenode();
     let rpc = namenodes.rpc.get(active).context("no NameNode is known to be active")?;
-    match (fs.server_defaults().await?.http_port, rpc.rsplit_once(':')) {
-        (Some(port), Some((host, _))) => Ok(format!("{host}:{port}")),
-        _ => namenodes.http.get(active).cloned().context("no NameNode is known to have pages"),
+    let told = (fs.server_defaults().await?.http_port, rpc.rsplit_once(':'));
+    let address = match told {
+        (Some(port), Some((host, _))) => Some(format!("{host}:{port}")),
+        _ => namenodes.http.get(active).cloned(),
+    };
+    Ok(PageServer::new(fs, address.context("no NameNode is known to have pages")?))
+}
+
+/// A server with pages, and what shows it who asks.
+#[derive(Clone, Debug)]
+pub struct PageServer {
+    /// Its `host:port`.
+    pub address: String,
+    credentials: Option<SharedCredentials>,
+}
+
+impl PageServer {
+    /// The one at `host:port`, asked by the user of a file system.
+    pub fn new(fs: &FileSystem, address: String) -> PageServer {
+        PageServer { address, credentials: fs.config().http_credentials.clone() }
+    }
+
+    /// One that believes who asks.
+    #[cfg(test)]
+    pub fn open_to_all(address: std::net::SocketAddr) -> PageServer {
+        PageServer { address: address.to_string(), credentials: None }
+    }
+
+    /// Whether its name counts, and its address will not do.
+    pub fn asks_proof(fs: &FileSystem) -> bool {
+        fs.config().http_credentials.is_some()
+    }
+
+    /// The header that shows a ticket, where one is to be shown. Source: RFC 4559.
+    fn proof(&self) -> Result<String> {
+        let Some(SharedCredentials(credentials)) = &self.credentials else {
+            return Ok(String::new());
+        };
+        let host = self.address.rsplit_once(':').map_or(self.address.as_str(), |(host, _)| host);
+        let shown = may_wait(|| match credentials.initiate("HTTP", host)? {
+            Some(mut context) => context.step(&[]),
+            None => Ok(None),
+        });
+        let line = |token| format!("Authorization: Negotiate {}\r\n", STANDARD.encode(token));
+        Ok(shown?.map(line).unwrap_or_default())
     }
 }
 
@@ -45,26 +90,28 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// Gets a page and hands over its lines as they come.
-pub async fn get(address: &str, target: &str, line: impl FnMut(&str)) -> Result<()> {
-    let stream = ask(address, target).await?;
+pub async fn get(server: &PageServer, target: &str, line: impl FnMut(&str)) -> Result<()> {
+    let stream = ask(server, target).await?;
     read_answer(stream, HEAD_TIMEOUT, line)
         .await
-        .with_context(|| format!("answer of http://{address}"))
+        .with_context(|| format!("answer of http://{}", server.address))
 }
 
 /// Gets what a page has, byte by byte; the end of the bytes may be too early. An answer with another status is a
 /// [`Refused`].
-pub async fn bytes(address: &str, target: &str) -> Result<BufReader<TcpStream>> {
-    let mut reader = BufReader::with_capacity(1 << 20, ask(address, target).await?);
+pub async fn bytes(server: &PageServer, target: &str) -> Result<BufReader<TcpStream>> {
+    let mut reader = BufReader::with_capacity(1 << 20, ask(server, target).await?);
     read_head(&mut reader, HEAD_TIMEOUT).await?;
     Ok(reader)
 }
 
-async fn ask(address: &str, target: &str) -> Result<TcpStream> {
+async fn ask(server: &PageServer, target: &str) -> Result<TcpStream> {
+    let address = &server.address;
     let stream = connect(address).await;
     let mut stream = stream.with_context(|| format!("cannot connect to http://{address}"))?;
     // The end of an HTTP/1.0 answer is the end of its connection.
-    let head = format!("GET {target} HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    let proof = server.proof()?;
+    let head = format!("GET {target} HTTP/1.0\r\nHost: {address}\r\n{proof}\r\n");
     stream.write_all(head.as_bytes()).await?;
     Ok(stream)
 }

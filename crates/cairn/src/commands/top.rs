@@ -2,7 +2,7 @@
 //!
 //! Rates come from the servers' own counters (`/prom`), states from the NameNode's answers.
 
-use super::pages;
+use super::pages::{self, PageServer};
 use crate::config::NameNodes;
 use crate::{Settings, config, output};
 use anyhow::Result;
@@ -101,17 +101,20 @@ async fn look(fs: &FileSystem, namenodes: &NameNodes) -> Result<Look> {
     let nodes = fs.datanodes(DataNodeFilter::Live).await?;
     let mut asked = tokio::task::JoinSet::new();
     for node in nodes {
-        asked.spawn(async move {
-            let page = format!("{}:{}", node.addr.ip, node.addr.info_port);
-            (node.addr.xfer_addr(), counters(&page).await)
-        });
+        // A ticket is for a name.
+        let host = match PageServer::asks_proof(fs) {
+            true => &node.addr.host,
+            false => &node.addr.ip,
+        };
+        let page = PageServer::new(fs, format!("{host}:{}", node.addr.info_port));
+        asked.spawn(async move { (node.addr.xfer_addr(), counters(&page).await) });
     }
     let datanodes = asked.join_all().await.into_iter().collect();
     Ok(Look { at: Instant::now(), namenode, datanodes })
 }
 
 /// The counters of a server's page; `None` if it does not answer in time.
-async fn counters(page: &str) -> Option<Counters> {
+async fn counters(page: &PageServer) -> Option<Counters> {
     let mut found = Counters::new();
     let read = pages::get(page, "/prom", |line| {
         if let Some((name, value)) = counter(line) {

@@ -10,14 +10,16 @@ use cairn_kerberos::{Store, Ticket};
 use cairn_namenode::NameNodeConfig;
 use cairn_namenode::block_tokens::BlockTokenConfig;
 use cairn_namenode::security::SecurityConfig;
+use cairn_net::http::HttpAuth;
 use cairn_net::rpc_client::SharedCredentials;
 use cairn_security::block_token::Form;
 use cairn_security::gssapi::Acceptor;
 use cairn_security::kerberos_name::server_principal;
 use cairn_security::server::Offers;
 use cairn_security::transfer::TransferPolicy;
-use cairn_security::{KerberosName, Protection};
+use cairn_security::{KerberosName, NameRules, Protection};
 use std::ffi::OsString;
+use std::io::Read;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -165,7 +167,7 @@ fn host(address: Option<String>) -> Result<String> {
 /// Reads what a NameNode needs, if users are to show who they are.
 pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     if !is_on(conf) {
-        return Ok(());
+        return web_is_open(conf);
     }
     let has_tokens = c.block_tokens.is_some();
     let open = "whoever reaches a DataNode could read everything, as dfs.block.access.token.enable is not true";
@@ -180,6 +182,7 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let principal = server_principal(&need(conf, NAMENODE.0)?, &host(address)?);
     let (service, host, realm) = parts(NAMENODE.0, &principal)?;
     let rules = login::rules(conf, &realm)?;
+    let (http_host, http_rules) = (host.clone(), rules.clone());
     // As in Hadoop, whoever the NameNode is may do everything.
     let superuser = rules.user_of(&principal).context("hadoop.security.auth_to_local")?;
     c.superuser.get_or_insert(superuser);
@@ -202,10 +205,13 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         token_key_interval,
         acceptor,
     });
-    if c.http_addr.take().is_some() | c.https.take().is_some() {
-        tracing::warn!("pages and WebHDFS do not ask yet who asks: with Kerberos there are none");
+    c.http_auth = http_auth(conf, &http_host, http_rules)?;
+    if c.http_auth.is_none() {
+        if c.http_addr.take().is_some() | c.https.take().is_some() {
+            tracing::warn!("{NO_WEB}");
+        }
+        c.web = None;
     }
-    c.web = None;
     Ok(())
 }
 
@@ -213,7 +219,7 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
 pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     c.data_transfer = data_transfer(conf)?;
     if !is_on(conf) {
-        return Ok(());
+        return web_is_open(conf);
     }
     let plain = "what clients send and read would be open on the network, as neither dfs.data.transfer.protection nor \
                  dfs.encrypt.data.transfer is set";
@@ -226,6 +232,7 @@ pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     let datanode_principal = need(conf, DATANODE.0)?;
     let principal = server_principal(&datanode_principal, &host);
     let (service, host, realm) = parts(DATANODE.0, &principal)?;
+    let http_host = host.clone();
     let ticket = |server: String| {
         let (principal, protections) = (Some(principal.clone()), protections.clone());
         let store = Store::default();
@@ -234,6 +241,7 @@ pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     };
     c.credentials = Some(ticket(need(conf, NAMENODE.0)?));
     let rules = login::rules(conf, &realm)?;
+    let http_rules = rules.clone();
     // As in Hadoop, whoever the DataNode is may administer it.
     if let Ok(user) = rules.user_of(&principal) {
         c.user = user;
@@ -250,11 +258,86 @@ pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
         acceptor,
         may_be_open,
     });
-    if c.http_addr.take().is_some() | c.https.take().is_some() {
-        tracing::warn!("pages and WebHDFS do not ask yet who asks: with Kerberos there are none");
+    c.http_auth = http_auth(conf, &http_host, http_rules)?;
+    if c.http_auth.is_none() {
+        if c.http_addr.take().is_some() | c.https.take().is_some() {
+            tracing::warn!("{NO_WEB}");
+        }
+        c.web = None;
     }
-    c.web = None;
     Ok(())
+}
+
+const WEB: [(&str, &str); 2] = [
+    ("dfs.web.authentication.kerberos.principal", "dfs.web.authentication.kerberos.keytab"),
+    ("hadoop.http.authentication.kerberos.principal", "hadoop.http.authentication.kerberos.keytab"),
+];
+const WEB_TYPE: &str = "hadoop.http.authentication.type";
+const NO_WEB: &str = "with Kerberos there are no pages and no WebHDFS, as dfs.web.authentication.kerberos.principal and \
+                      .keytab are not set";
+/// Bytes of the longest secret of cookies that is read.
+const SECRET_MAX: u64 = 64 << 10;
+
+/// Fails where pages would ask nobody, and are to.
+fn web_is_open(conf: &Configuration) -> Result<()> {
+    let kind = conf.get(WEB_TYPE).unwrap_or_default();
+    match kind.eq_ignore_ascii_case("simple") || kind.is_empty() {
+        true => Ok(()),
+        false => {
+            bail!("{WEB_TYPE} is {kind}, and {AUTHENTICATION} is not kerberos: pages ask nobody")
+        }
+    }
+}
+
+/// How clients by HTTP show who they are, with Kerberos; `None` where no key for that is named.
+///
+/// Source: Hadoop 3.5.0 `AuthFilterInitializer`, `AuthenticationFilter`.
+fn http_auth(conf: &Configuration, host: &str, rules: NameRules) -> Result<Option<HttpAuth>> {
+    let opens_numbers = match conf.get(WEB_TYPE).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "" | "kerberos" => false,
+        "simple" => true,
+        other => bail!("{WEB_TYPE} is {other}: it takes simple or kerberos"),
+    };
+    let Some((key, keytab)) = WEB.into_iter().find(|(key, _)| conf.get(key).is_some()) else {
+        return Ok(None);
+    };
+    let principal = server_principal(&need(conf, key)?, host);
+    let (service, ..) = parts(key, &principal)?;
+    if service != "HTTP" {
+        bail!("{key} is {principal}: clients ask for a ticket for HTTP/HOST@REALM");
+    }
+    let path = need(conf, keytab)?;
+    std::fs::File::open(&path)
+        .with_context(|| format!("cannot read the keytab {path} ({keytab})"))?;
+    let store = Store { keytab: Some(path), ..Store::default() };
+    let acceptor = Acceptor(Arc::new(move || cairn_kerberos::accept(&principal, &store)));
+    let mut validity = Duration::from_secs(36_000);
+    conf.seconds("hadoop.http.authentication.token.validity", &mut validity)?;
+    let domain = conf.get("hadoop.http.authentication.cookie.domain");
+    let secret = cookie_secret(conf)?;
+    Ok(Some(HttpAuth { acceptor, rules, secret, validity, domain, opens_numbers }))
+}
+
+/// What proves cookies: of a file, or random and of this process alone.
+fn cookie_secret(conf: &Configuration) -> Result<Vec<u8>> {
+    const FILE: &str = "hadoop.http.authentication.signature.secret.file";
+    let mut secret = Vec::new();
+    match conf.get(FILE) {
+        Some(path) => {
+            let read = std::fs::File::open(&path)
+                .and_then(|file| file.take(SECRET_MAX).read_to_end(&mut secret));
+            read.with_context(|| format!("cannot read {path} ({FILE})"))?;
+            if secret.is_empty() {
+                bail!("{path} is empty ({FILE}): whoever knows that could make cookies");
+            }
+        }
+        None => {
+            secret.resize(32, 0);
+            getrandom::fill(&mut secret)
+                .map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
+        }
+    }
+    Ok(secret)
 }
 
 /// A role that has a keytab.
@@ -373,6 +456,52 @@ mod tests {
         assert_eq!((policy.by_key, policy.protections), (false, protections));
         assert!(!c.security.unwrap().may_be_open);
         assert_eq!(c.user, "dn");
+    }
+
+    #[test]
+    fn pages_that_would_ask_nobody_are_refused_where_they_are_to() {
+        let mut conf = Configuration::default();
+        conf.set(WEB_TYPE, "simple");
+        assert!(namenode::read(&conf).is_ok() && datanode::read(&conf).is_ok());
+        conf.set(WEB_TYPE, "kerberos");
+        for told in refused(&conf) {
+            assert!(told.contains(WEB_TYPE) && told.contains(AUTHENTICATION), "{told}");
+        }
+    }
+
+    #[test]
+    fn pages_ask_for_tickets_where_their_keytab_is_named() {
+        if !cairn_kerberos::IS_BUILT_IN {
+            return;
+        }
+        let keytab = tempfile::NamedTempFile::new().unwrap();
+        let mut conf = secure();
+        let (principal, key) = WEB[0];
+        conf.set(principal, "HTTP/_HOST@EXAMPLE.COM");
+        for told in refused(&conf) {
+            assert!(told.contains(key), "{told}");
+        }
+        conf.set(key, "/nonexistent");
+        for told in refused(&conf) {
+            assert!(told.contains("/nonexistent"), "{told}");
+        }
+        conf.set(key, keytab.path().to_str().unwrap());
+        let c = namenode::read(&conf).unwrap();
+        assert!(c.http_addr.is_some() && c.https.is_some() && c.web.is_some());
+        assert!(!c.http_auth.unwrap().opens_numbers);
+        conf.set(WEB_TYPE, "simple");
+        assert!(datanode::read(&conf).unwrap().http_auth.unwrap().opens_numbers);
+        conf.set(
+            "hadoop.http.authentication.signature.secret.file",
+            keytab.path().to_str().unwrap(),
+        );
+        for told in refused(&conf) {
+            assert!(told.contains("is empty"), "{told}");
+        }
+        conf.set(principal, "nn/_HOST@EXAMPLE.COM");
+        for told in refused(&conf) {
+            assert!(told.contains("HTTP/HOST@REALM"), "{told}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{Configuration, client};
 use anyhow::{Context, Result};
 use cairn_client::ClientConfig;
+use cairn_conf::login::is_kerberos;
 use cairn_namenode::Web;
 use cairn_net::http::SharedHandler;
 use cairn_webhdfs::{Csrf, Pattern, Redirects, Settings, Target, WebHdfs};
@@ -53,7 +54,10 @@ pub fn of_namenode(conf: &Configuration) -> Result<Option<Web>> {
             namenode_addresses: Vec::new(),
             ..client.clone()
         };
-        let web = WebHdfs::of_namenode(settings, parts.service, redirects).passing_on(client);
+        let asks_proof = settings.asks_proof;
+        let web = WebHdfs::of_namenode(settings, parts.service, redirects);
+        // The page's transfers would need a token of who asks: they go to DataNodes.
+        let web = if asks_proof { web } else { web.passing_on(client) };
         SharedHandler(Arc::new(web))
     })))
 }
@@ -104,6 +108,7 @@ fn settings(conf: &Configuration, authority: &str) -> Result<Settings> {
     conf.read("dfs.webhdfs.user.provider.user.pattern", pattern, &mut s.user_pattern)?;
     conf.read("dfs.webhdfs.acl.provider.permission.pattern", pattern, &mut s.acl_pattern)?;
     conf.number("dfs.replication", &mut s.replication)?;
+    s.asks_proof = is_kerberos(conf)?;
     const CSRF: &str = "dfs.webhdfs.rest-csrf";
     let mut enabled = false;
     conf.boolean(&format!("{CSRF}.enabled"), &mut enabled)?;

@@ -3,9 +3,13 @@
 use super::call::{Call, UserInfo};
 use super::memory::RequestMemory;
 use super::metrics::RpcMetrics;
+use super::who;
 use crate::Boxed;
 use cairn_security::server::Authority;
+use cairn_security::token::{Token, is_same};
 use cairn_wire::RemoteException;
+use cairn_wire::exception::class;
+use cairn_wire::proto::common::UserInformationProto;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,6 +55,9 @@ pub trait Service: Send + Sync + 'static {
 pub trait LocalService: Send + Sync + 'static {
     /// Answers a call as if it came over a connection of its own: whether its user may make it is asked first.
     fn call_here(&self, call: Call) -> Boxed<'_, Result<Vec<u8>, RemoteException>>;
+
+    /// For whom a token speaks, if it is good. May wait for a disk.
+    fn user_of_token(&self, token: &Token) -> Result<UserInfo, RemoteException>;
 }
 
 impl<S: Service> LocalService for S {
@@ -62,6 +69,16 @@ impl<S: Service> LocalService for S {
                 None => self.call(call).await,
             }
         })
+    }
+
+    fn user_of_token(&self, token: &Token) -> Result<UserInfo, RemoteException> {
+        let invalid = || RemoteException::new(class::INVALID_TOKEN, "Invalid token");
+        let authority = self.authority().ok_or_else(invalid)?;
+        let (identity, password) = authority.token(&token.identifier)?;
+        if !is_same(&password, &token.password) {
+            return Err(invalid());
+        }
+        who::user(Some((&identity, authority)), UserInformationProto::default())
     }
 }
 

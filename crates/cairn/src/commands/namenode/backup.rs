@@ -1,6 +1,6 @@
 //! `cairn namenode backup` and `restore`: the namespace kept elsewhere, and made anew of that.
 
-use crate::commands::pages::{self, Refused, encoded};
+use crate::commands::pages::{self, PageServer, Refused, encoded};
 use crate::output::{self, size};
 use crate::{Settings, config, time};
 use anyhow::{Context, Result, bail};
@@ -34,12 +34,12 @@ impl Backup {
     pub async fn run(&self, settings: &Settings) -> Result<ExitCode> {
         let conf = settings.configuration()?;
         let fs = FileSystem::connect(config::client::read(&conf)?).await?;
-        let address = pages::of_namenode(&fs, &config::client::namenodes(&conf)?).await?;
+        let server = pages::of_namenode(&fs, &config::client::namenodes(&conf)?).await?;
         fs::create_dir_all(&self.to)?;
         let (mut backups, damaged) = restore::list(&self.to)?;
         damaged.iter().for_each(|error| crate::complain!("{error}"));
         let before = backups.pop().map(|found| found.header);
-        let from = Source { address: &address, user: &fs.config().user };
+        let from = Source { server: &server, user: &fs.config().user };
         let mut is_full = self.full || before.is_none();
         let mut kept = Vec::new();
         if let Some(before) = before {
@@ -85,7 +85,7 @@ struct Kept {
 
 /// A NameNode that is backed up.
 struct Source<'a> {
-    address: &'a str,
+    server: &'a PageServer,
     user: &'a str,
 }
 
@@ -117,7 +117,7 @@ impl Source<'_> {
             |header: &Header| format!("&after={}&timeline={}", header.last, header.timeline);
         let after = before.map(after).unwrap_or_default();
         let target = format!("/backup?user.name={}{after}", encoded(self.user));
-        let mut body = pages::bytes(self.address, &target).await?;
+        let mut body = pages::bytes(self.server, &target).await?;
         let mut file = tokio::fs::File::create(part).await?;
         let (bar, mut piece) = (output::byte_bar(0, "backup"), vec![0; 1 << 20]);
         loop {

@@ -44,7 +44,10 @@ impl Asked<'_> {
             protocol: CLIENT.to_string().into(),
             method: method.to_string().into(),
             version: 1,
-            user: Arc::new(UserInfo::simple(self.user.clone())),
+            user: match &self.request.user {
+                Some(shown) => Arc::clone(shown),
+                None => Arc::new(UserInfo::simple(self.user.clone())),
+            },
             // Nobody repeats it.
             client_id: [0; 16],
             call_id: 0,
@@ -66,7 +69,7 @@ impl Asked<'_> {
     }
 
     fn given_user(&self) -> Option<&str> {
-        self.request.param("user.name")
+        self.request.param("user.name").filter(|_| self.request.user.is_none())
     }
 
     /// The place of the path in WebHDFS.
