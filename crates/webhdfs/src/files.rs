@@ -18,10 +18,13 @@ const USERS_MAX: usize = 256;
 /// How long, after the last request. `dfs.webhdfs.ugi.expire.after.access`.
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
+/// A user, and the token that was shown.
+type Asker = (UserInfo, Option<Token>);
+
 /// File systems of users.
 pub(crate) struct FileSystems {
     config: ClientConfig,
-    kept: Mutex<HashMap<(UserInfo, Option<Token>), (Instant, FileSystem)>>,
+    kept: Mutex<HashMap<Asker, (Instant, FileSystem)>>,
 }
 
 impl FileSystems {
