@@ -10,10 +10,9 @@
 //! (NCA 2006); the matrices and parities are those of Jerasure 2.0 (`tests/golden/jerasure-2.0.txt`), with words of 8 bits
 //! and packets of an eighth of a unit. Not wired to any policy.
 
-use crate::codec::{check_count, check_length, check_lengths, check_lost, first_present};
 use crate::matrix::Matrix;
 use crate::schedule::{PACKETS, Schedule, ones};
-use crate::{CodecError, MAX_UNITS, field, recover};
+use crate::{CodecError, MAX_UNITS, check, field, recover};
 use std::fmt;
 
 /// A code with k data and m parity units, whose lengths in one call are one multiple of eight.
@@ -55,6 +54,11 @@ impl CauchyGood {
         self.data_count() + self.parity_count()
     }
 
+    /// The numbers of data and parity units.
+    fn shape(&self) -> (usize, usize) {
+        (self.data_count(), self.parity_count())
+    }
+
     /// The coefficients of the parity units, `[m x k]` row by row.
     pub fn parity_coefficients(&self) -> Vec<u8> {
         (0..self.parity_count()).flat_map(|row| self.parity_rows.row(row)).copied().collect()
@@ -74,11 +78,7 @@ impl CauchyGood {
     ///
     /// Fails as that does, and with [`CodecError::UnevenLength`].
     pub fn encode(&self, data: &[&[u8]], parity: &mut [&mut [u8]]) -> Result<(), CodecError> {
-        check_count("data units", self.data_count(), data.len())?;
-        check_count("parity units", self.parity_count(), parity.len())?;
-        let len = data[0].len();
-        check_lengths("data unit", len, data.iter().map(|unit| unit.len()))?;
-        check_lengths("parity unit", len, parity.iter().map(|unit| unit.len()))?;
+        let len = check::encoding(self.shape(), data, parity)?;
         check_packets(len)?;
         self.encoding.run(data, parity);
         Ok(())
@@ -93,15 +93,7 @@ impl CauchyGood {
         lost: &[usize],
         out: &mut [&mut [u8]],
     ) -> Result<(), CodecError> {
-        check_count("units", self.unit_count(), units.len())?;
-        check_count("outputs", lost.len(), out.len())?;
-        check_lost(units, lost)?;
-        let read = first_present(units, self.data_count())?;
-        let len = read[0].1.len();
-        for &(index, bytes) in &read {
-            check_length("unit", index, len, bytes.len())?;
-        }
-        check_lengths("output", len, out.iter().map(|unit| unit.len()))?;
+        let (len, read) = check::decoding(self.shape(), units, lost, out)?;
         check_packets(len)?;
         if lost.is_empty() {
             return Ok(());

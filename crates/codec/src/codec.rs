@@ -4,7 +4,7 @@ use crate::engine::{Engine, Tables};
 use crate::error::CodecError;
 use crate::kind::CodecKind;
 use crate::matrix::Matrix;
-use crate::{recover, rs, rs_legacy, xor};
+use crate::{check, recover, rs, rs_legacy, xor};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -119,6 +119,11 @@ impl Codec {
         self.data_count() + self.parity_count()
     }
 
+    /// The numbers of data and parity units.
+    fn shape(&self) -> (usize, usize) {
+        (self.data_count(), self.parity_count())
+    }
+
     /// The engine that computes.
     pub fn engine(&self) -> Engine {
         self.engine
@@ -138,11 +143,7 @@ impl Codec {
     ///
     /// Fails with [`CodecError::BufferCount`] or [`CodecError::BufferLength`], with nothing written.
     pub fn encode(&self, data: &[&[u8]], parity: &mut [&mut [u8]]) -> Result<(), CodecError> {
-        check_count("data units", self.data_count(), data.len())?;
-        check_count("parity units", self.parity_count(), parity.len())?;
-        let len = data[0].len();
-        check_lengths("data unit", len, data.iter().map(|unit| unit.len()))?;
-        check_lengths("parity unit", len, parity.iter().map(|unit| unit.len()))?;
+        check::encoding(self.shape(), data, parity)?;
         self.engine.multiply(&self.encode_tables, data, parity);
         Ok(())
     }
@@ -163,15 +164,7 @@ impl Codec {
         lost: &[usize],
         out: &mut [&mut [u8]],
     ) -> Result<(), CodecError> {
-        check_count("units", self.unit_count(), units.len())?;
-        check_count("outputs", lost.len(), out.len())?;
-        check_lost(units, lost)?;
-        let read = first_present(units, self.data_count())?;
-        let len = read[0].1.len();
-        for &(index, bytes) in &read {
-            check_length("unit", index, len, bytes.len())?;
-        }
-        check_lengths("output", len, out.iter().map(|unit| unit.len()))?;
+        let (_, read) = check::decoding(self.shape(), units, lost, out)?;
         if lost.is_empty() {
             return Ok(());
         }
@@ -201,65 +194,5 @@ impl fmt::Debug for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (k, m) = (self.data_count(), self.parity_count());
         write!(f, "{}-{k}-{m} on {}", self.kind, self.engine)
-    }
-}
-
-/// Checks that `lost` names units of `units` that are absent, each once.
-pub(crate) fn check_lost(units: &[Option<&[u8]>], lost: &[usize]) -> Result<(), CodecError> {
-    let mut named = [false; MAX_UNITS];
-    for &unit in lost {
-        if unit >= units.len() {
-            return Err(CodecError::NoSuchUnit { unit, unit_count: units.len() });
-        }
-        if named[unit] || units[unit].is_some() {
-            return Err(CodecError::NotLost { unit });
-        }
-        named[unit] = true;
-    }
-    Ok(())
-}
-
-/// The first `needed` units that are present, with their numbers.
-pub(crate) fn first_present<'a>(
-    units: &[Option<&'a [u8]>],
-    needed: usize,
-) -> Result<Vec<(usize, &'a [u8])>, CodecError> {
-    let present = units.iter().enumerate();
-    let read: Vec<_> =
-        present.filter_map(|(unit, bytes)| Some((unit, (*bytes)?))).take(needed).collect();
-    match read.len() == needed {
-        true => Ok(read),
-        false => Err(CodecError::TooFewUnits { needed, present: read.len() }),
-    }
-}
-
-pub(crate) fn check_count(
-    what: &'static str,
-    expected: usize,
-    actual: usize,
-) -> Result<(), CodecError> {
-    match expected == actual {
-        true => Ok(()),
-        false => Err(CodecError::BufferCount { what, expected, actual }),
-    }
-}
-
-pub(crate) fn check_lengths(
-    what: &'static str,
-    expected: usize,
-    lengths: impl Iterator<Item = usize>,
-) -> Result<(), CodecError> {
-    lengths.enumerate().try_for_each(|(index, actual)| check_length(what, index, expected, actual))
-}
-
-pub(crate) fn check_length(
-    what: &'static str,
-    index: usize,
-    expected: usize,
-    actual: usize,
-) -> Result<(), CodecError> {
-    match expected == actual {
-        true => Ok(()),
-        false => Err(CodecError::BufferLength { what, index, expected, actual }),
     }
 }

@@ -22,10 +22,9 @@
 //! Data Centers* (SIGCOMM 2014). [`Variant::Xor`] has the bytes of Hadoop 3.5.0 `HHXORErasureEncoder` where m - 1 divides
 //! k, or leaves one over. Not wired to any policy.
 
-use crate::codec::{check_count, check_length, check_lengths, check_lost, first_present};
 use crate::engine::Engine;
 use crate::matrix::Matrix;
-use crate::{Codec, CodecError, CodecKind, MAX_UNITS, field, rs};
+use crate::{Codec, CodecError, CodecKind, MAX_UNITS, check, field, rs};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -103,15 +102,16 @@ impl Hitchhiker {
         self.below.unit_count()
     }
 
+    /// The numbers of data and parity units.
+    fn shape(&self) -> (usize, usize) {
+        (self.data_count(), self.parity_count())
+    }
+
     /// Computes all parity units from all data units, as [`Codec::encode`] does.
     ///
     /// Fails as that does, and with [`CodecError::UnevenLength`] if a unit has no two halves.
     pub fn encode(&self, data: &[&[u8]], parity: &mut [&mut [u8]]) -> Result<(), CodecError> {
-        check_count("data units", self.data_count(), data.len())?;
-        check_count("parity units", self.parity_count(), parity.len())?;
-        let len = data[0].len();
-        check_lengths("data unit", len, data.iter().map(|unit| unit.len()))?;
-        check_lengths("parity unit", len, parity.iter().map(|unit| unit.len()))?;
+        let len = check::encoding(self.shape(), data, parity)?;
         let half = half_of(len)?;
         let (a, b): (Vec<&[u8]>, Vec<&[u8]>) = data.iter().map(|unit| unit.split_at(half)).unzip();
         let (mut first, mut second) = halves(parity, half);
@@ -135,15 +135,7 @@ impl Hitchhiker {
         lost: &[usize],
         out: &mut [&mut [u8]],
     ) -> Result<(), CodecError> {
-        check_count("units", self.unit_count(), units.len())?;
-        check_count("outputs", lost.len(), out.len())?;
-        check_lost(units, lost)?;
-        let read = first_present(units, self.data_count())?;
-        let len = read[0].1.len();
-        for &(index, bytes) in &read {
-            check_length("unit", index, len, bytes.len())?;
-        }
-        check_lengths("output", len, out.iter().map(|unit| unit.len()))?;
+        let (len, read) = check::decoding(self.shape(), units, lost, out)?;
         let half = half_of(len)?;
         let (mut first, mut second) = halves(out, half);
 
@@ -221,8 +213,8 @@ impl Hitchhiker {
     pub fn repair(&self, lost: usize, halves: &[&[u8]], out: &mut [u8]) -> Result<(), CodecError> {
         let k = self.data_count();
         let half = half_of(out.len())?;
-        check_count("halves", self.reads(lost).len(), halves.len())?;
-        check_lengths("half", half, halves.iter().map(|bytes| bytes.len()))?;
+        check::count("halves", self.reads(lost).len(), halves.len())?;
+        check::lengths("half", half, halves.iter().map(|bytes| bytes.len()))?;
         let (first, second) = out.split_at_mut(half);
         if lost >= k {
             let (a, b) = halves.split_at(k);

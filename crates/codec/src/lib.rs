@@ -10,6 +10,7 @@
 
 pub mod agree;
 mod cauchy_good;
+mod check;
 mod codec;
 pub mod crc;
 mod engine;
