@@ -443,10 +443,21 @@ impl Roles {
             stop: &self.stop,
             sending: &self.sending,
         };
+        let over = Over(ends);
         let served = serves.serve(&lead, term).await;
-        ends.store(true, Ordering::SeqCst);
+        drop(over);
         self.agreed = watch.await?;
         served.map(|()| self)
+    }
+}
+
+/// Ends what watches over a lead when it goes, also where nobody comes to the end of it: a blocking task outlives those
+/// who have begun it.
+struct Over(Arc<AtomicBool>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
     }
 }
 

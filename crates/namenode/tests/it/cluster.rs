@@ -71,14 +71,19 @@ impl Client {
     }
 
     pub async fn mkdirs(&self, path: &str) {
+        self.try_mkdirs(path).await.unwrap();
+    }
+
+    pub async fn try_mkdirs(&self, path: &str) -> Result<(), RpcError> {
         let request = pb::MkdirsRequestProto {
             src: path.to_string(),
             masked: pb::FsPermissionProto { perm: 0o755 },
             create_parent: true,
             unmasked: None,
         };
-        let answer: pb::MkdirsResponseProto = self.call("mkdirs", &request).await.unwrap();
+        let answer: pb::MkdirsResponseProto = self.call("mkdirs", &request).await?;
         assert!(answer.result);
+        Ok(())
     }
 
     pub async fn set_policy(&self, path: &str, policy: &str) {

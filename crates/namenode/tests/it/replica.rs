@@ -130,8 +130,16 @@ impl Three {
 
     /// Makes a directory at whoever leads; a call that gets no answer is made again.
     async fn make(&self, path: &str) {
-        let leader = self.leader().await;
-        self.client(leader).mkdirs(path).await;
+        let begun = Instant::now();
+        loop {
+            let leader = self.leader().await;
+            match self.client(leader).try_mkdirs(path).await {
+                Ok(()) => return,
+                // On a machine that is busy another one may lead by now.
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{path}: {error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 }
 
@@ -189,6 +197,25 @@ async fn members_join_and_go_on_without_their_leader() {
             three.stop(at).await;
         }
     }
+}
+
+/// What it has begun ends with it: the runtime waits for that.
+#[test]
+fn a_leader_that_is_given_up_without_a_shutdown_ends() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let three = runtime.block_on(async {
+        let mut three = Three::new().await;
+        three.start(0).await;
+        three.make("/alone").await;
+        three
+    });
+    let (ended, waits) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        drop(three);
+        drop(runtime);
+        ended.send(())
+    });
+    assert_eq!(waits.recv_timeout(PATIENCE), Ok(()), "something goes on");
 }
 
 /// It asks them to register and report when it leads, with a claim that they follow.
