@@ -144,18 +144,7 @@ def moved(cairn, work):
         hadoops.stop()
         own = own_datanodes(cairn, fs, disks, f"{work}/moved/cairn.log")
         try:
-            until(lambda: told(cairn, fs, "report").count("normal") == len(disks))
-            compare("DataNodes of Cairn's", before, scene(f"{work}/moved", "facts", fs))
-            gone = [name for name, of in hashes.items() if digest_of(name) != of]
-            assert not gone, f"replicas have changed: {gone}"
-            # The file that was open is closed and has what its writer was told is safe; and it goes on.
-            told(cairn, fs, "debug", "recover-lease", "--path", "/plain/open", "--retries", "20")
-            opened = told(cairn, fs, "fs", "du", "/plain/open").split()[0]
-            assert opened == str((1 << 20) + 100), opened
-            for name in ["/plain/new", "/striped/wide/new"]:
-                put = told(cairn, fs, "fs", "put", __file__, name)
-                with open(__file__) as file:
-                    assert told(cairn, fs, "fs", "cat", name) == file.read(), put
+            same("DataNodes of Cairn's", before, f"{work}/moved", cairn, fs, disks, hashes)
             print("moved: everything is as it was")
             again(cairn, f"{work}/moved", fs, http, words, namenode, data)
         finally:
@@ -165,6 +154,22 @@ def moved(cairn, work):
     finally:
         namenode.kill()
         namenode.wait()
+
+
+def same(by, before, folder, cairn, fs, disks, hashes):
+    """Compares what is there, by Cairn's DataNodes, with what was; then it goes on."""
+    until(lambda: told(cairn, fs, "report").count("normal") == len(disks))
+    compare(by, before, scene(folder, "facts", fs))
+    gone = [name for name, of in hashes.items() if digest_of(name) != of]
+    assert not gone, f"replicas have changed: {gone}"
+    # The file that was open is closed and has what its writer was told is safe.
+    told(cairn, fs, "debug", "recover-lease", "--path", "/plain/open", "--retries", "20")
+    opened = told(cairn, fs, "fs", "du", "/plain/open").split()[0]
+    assert opened == str((1 << 20) + 100), opened
+    for name in ["/plain/new", "/striped/wide/new"]:
+        put = told(cairn, fs, "fs", "put", __file__, name)
+        with open(__file__) as file:
+            assert told(cairn, fs, "fs", "cat", name) == file.read(), put
 
 
 def again(cairn, folder, fs, http, words, namenode, data):
@@ -239,17 +244,7 @@ def back(cairn, work):
         nodes.stop()
         own = own_datanodes(cairn, fs, disks, f"{folder}/cairn.log")
         try:
-            until(lambda: told(cairn, fs, "report").count("normal") == len(disks))
-            compare("Hadoop's NameNode and Cairn's DataNodes", before, scene(folder, "facts", fs))
-            gone = [name for name, of in hashes.items() if digest_of(name) != of]
-            assert not gone, f"replicas have changed: {gone}"
-            told(cairn, fs, "debug", "recover-lease", "--path", "/plain/open", "--retries", "20")
-            opened = told(cairn, fs, "fs", "du", "/plain/open").split()[0]
-            assert opened == str((1 << 20) + 100), opened
-            for name in ["/plain/new", "/striped/wide/new"]:
-                put = told(cairn, fs, "fs", "put", __file__, name)
-                with open(__file__) as file:
-                    assert told(cairn, fs, "fs", "cat", name) == file.read(), put
+            same("Hadoop's NameNode and Cairn's DataNodes", before, folder, cairn, fs, disks, hashes)
         finally:
             for process in own:
                 process.kill()
