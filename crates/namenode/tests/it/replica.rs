@@ -51,7 +51,8 @@ impl Three {
                 members: self.members.clone(),
                 key_file: self.dir.path().join("key"),
                 dir: name_dir.join("quorum"),
-                election_timeout: Duration::from_millis(300),
+                // Long enough for a machine on which other tests run.
+                election_timeout: Duration::from_millis(800),
                 id,
                 forwards: self.forwards,
             }),
