@@ -15,6 +15,7 @@ mod leases;
 mod model;
 mod ordered_snapshots;
 mod orders;
+mod pack_model;
 mod packs;
 mod permissions;
 mod policies;
