@@ -1,6 +1,5 @@
 //! What callers hand to a code, checked before anything is written.
 
-use crate::MAX_UNITS;
 use crate::error::CodecError;
 
 /// Units that are read, with their numbers.
@@ -42,15 +41,13 @@ pub(crate) fn decoding<'a>(
 
 /// Checks that `lost` names units of `units` that are absent, each once.
 fn lost(units: &[Option<&[u8]>], lost: &[usize]) -> Result<(), CodecError> {
-    let mut named = [false; MAX_UNITS];
-    for &unit in lost {
+    for (at, &unit) in lost.iter().enumerate() {
         if unit >= units.len() {
             return Err(CodecError::NoSuchUnit { unit, unit_count: units.len() });
         }
-        if named[unit] || units[unit].is_some() {
+        if lost[..at].contains(&unit) || units[unit].is_some() {
             return Err(CodecError::NotLost { unit });
         }
-        named[unit] = true;
     }
     Ok(())
 }
