@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError, SharedCredentials};
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, respond};
-use cairn_security::client::{ClientHandshake, ClientStep, Credentials};
+use cairn_security::client::{ClientHandshake, ClientStep, OnlyToken};
 use cairn_security::digest_md5::Secret;
 use cairn_security::gssapi::Context;
 use cairn_security::server::{Authority, Identity, Offers, delegation};
@@ -59,30 +59,6 @@ impl Authority for Echo {
     }
 }
 
-#[derive(Clone)]
-struct Holder {
-    secret: Secret,
-    protections: Vec<Protection>,
-}
-
-impl Credentials for Holder {
-    fn token(&self) -> Option<Secret> {
-        Some(self.secret.clone())
-    }
-
-    fn initiate(&self, _: &str, _: &str) -> Result<Option<Box<dyn Context>>, SaslError> {
-        Ok(None)
-    }
-
-    fn protections(&self) -> &[Protection] {
-        &self.protections
-    }
-
-    fn allows_simple(&self) -> bool {
-        false
-    }
-}
-
 async fn start(protections: &[Protection]) -> SocketAddr {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let server = RpcServer::bind(any, RpcServerOptions::default()).await.expect("a port");
@@ -93,7 +69,7 @@ async fn start(protections: &[Protection]) -> SocketAddr {
     addr
 }
 
-fn holder(protections: &[Protection]) -> Holder {
+fn holder(protections: &[Protection]) -> OnlyToken {
     let id = DelegationTokenId {
         owner: "ann@EXAMPLE.COM".into(),
         real_user: "oozie@EXAMPLE.COM".into(),
@@ -101,10 +77,10 @@ fn holder(protections: &[Protection]) -> Holder {
     };
     let identifier = id.encode();
     let password = token::password(&identifier, KEY);
-    Holder { secret: Secret { identifier, password }, protections: protections.to_vec() }
+    OnlyToken { secret: Secret { identifier, password }, protections: protections.to_vec() }
 }
 
-fn client(addr: SocketAddr, holder: Option<Holder>) -> RpcClient {
+fn client(addr: SocketAddr, holder: Option<OnlyToken>) -> RpcClient {
     let credentials = holder.map(|holder| SharedCredentials(Arc::new(holder)));
     let options = RpcClientOptions { credentials, ..RpcClientOptions::default() };
     RpcClient::new(addr, PROTOCOL, "bob", options)

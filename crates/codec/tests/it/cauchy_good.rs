@@ -1,6 +1,6 @@
 //! Cauchy codes by exclusive or: Jerasure's matrices and parities, and any m units may be lost.
 
-use crate::input::input;
+use crate::input::{all_units, decoded};
 use cairn_codec::{CauchyGood, CodecError};
 use proptest::prelude::*;
 
@@ -25,31 +25,6 @@ fn facts(fact: &str, count: usize) -> Vec<(CauchyGood, Vec<&'static str>)> {
         .collect();
     assert!(lines.len() >= count, "{} lines of {fact}", lines.len());
     lines
-}
-
-fn all_units(code: &CauchyGood, len: usize) -> Vec<Vec<u8>> {
-    let mut units: Vec<Vec<u8>> = (0..code.data_count()).map(|unit| input(unit, len)).collect();
-    let data: Vec<&[u8]> = units.iter().map(Vec::as_slice).collect();
-    let mut parity = vec![vec![0xa5; len]; code.parity_count()];
-    let mut outputs: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
-    code.encode(&data, &mut outputs).expect("the buffers fit the code");
-    units.extend(parity);
-    units
-}
-
-fn decode(
-    code: &CauchyGood,
-    units: &[Vec<u8>],
-    lost: &[usize],
-) -> Result<Vec<Vec<u8>>, CodecError> {
-    let present: Vec<Option<&[u8]>> = units
-        .iter()
-        .enumerate()
-        .map(|(unit, bytes)| (!lost.contains(&unit)).then_some(bytes.as_slice()))
-        .collect();
-    let mut rebuilt = vec![vec![0x5a; units[0].len()]; lost.len()];
-    let mut outputs: Vec<&mut [u8]> = rebuilt.iter_mut().map(Vec::as_mut_slice).collect();
-    code.decode(&present, lost, &mut outputs).map(|()| rebuilt)
 }
 
 #[test]
@@ -88,7 +63,7 @@ fn any_m_units_of_the_built_in_shapes_may_be_lost_and_no_more() {
             if lost.len() > m + 1 {
                 continue;
             }
-            let result = decode(&code, &units, &lost);
+            let result = decoded(&code, &units, &lost, &lost);
             let expected = match lost.len() > m {
                 true => Err(CodecError::TooFewUnits { needed: k, present: k - 1 }),
                 false => Ok(lost.iter().map(|&unit| units[unit].clone()).collect()),
@@ -124,6 +99,6 @@ proptest! {
         lost.sort_unstable();
         lost.dedup();
         let expected: Vec<Vec<u8>> = lost.iter().map(|&unit| units[unit].clone()).collect();
-        prop_assert_eq!(decode(&code, &units, &lost), Ok(expected));
+        prop_assert_eq!(decoded(&code, &units, &lost, &lost), Ok(expected));
     }
 }

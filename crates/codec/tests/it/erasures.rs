@@ -1,6 +1,6 @@
 //! Every pattern of lost units: up to m can be rebuilt, m + 1 cannot.
 
-use crate::input::all_units;
+use crate::input::{all_units, decoded};
 use cairn_codec::{Codec, CodecError, CodecKind, Engine};
 
 const BUILT_IN: [(CodecKind, usize, usize); 5] = [
@@ -32,13 +32,8 @@ impl Pattern {
 
     /// Rebuilds what is lost.
     fn decode(&self, code: &Codec, units: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, CodecError> {
-        let absent = |unit: &usize| self.lost.contains(unit) || self.unread.contains(unit);
-        let present: Vec<Option<&[u8]>> = (0..units.len())
-            .map(|unit| if absent(&unit) { None } else { Some(units[unit].as_slice()) })
-            .collect();
-        let mut rebuilt = vec![vec![0x5a; units[0].len()]; self.lost.len()];
-        let mut outputs: Vec<&mut [u8]> = rebuilt.iter_mut().map(Vec::as_mut_slice).collect();
-        code.decode(&present, &self.lost, &mut outputs).map(|()| rebuilt)
+        let absent = [&self.lost[..], &self.unread[..]].concat();
+        decoded(code, units, &absent, &self.lost)
     }
 
     /// What [`Pattern::decode`] has to give.

@@ -1,6 +1,6 @@
 //! Hitchhiker: any m units may be lost, one lost data unit takes fewer bytes, and nothing else is read for it.
 
-use crate::input::input;
+use crate::input::{all_units, decoded};
 use cairn_codec::{Codec, CodecError, CodecKind, Half, Hitchhiker, Variant};
 use proptest::prelude::*;
 
@@ -8,32 +8,6 @@ const VARIANTS: [Variant; 2] = [Variant::Xor, Variant::XorPlus];
 
 fn code(variant: Variant, k: usize, m: usize) -> Hitchhiker {
     Hitchhiker::new(variant, k, m).expect("two parities or more")
-}
-
-fn all_units(code: &Hitchhiker, len: usize) -> Vec<Vec<u8>> {
-    let mut units: Vec<Vec<u8>> = (0..code.data_count()).map(|unit| input(unit, len)).collect();
-    let data: Vec<&[u8]> = units.iter().map(Vec::as_slice).collect();
-    let mut parity = vec![vec![0xa5; len]; code.parity_count()];
-    let mut outputs: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
-    code.encode(&data, &mut outputs).expect("the buffers fit the code");
-    units.extend(parity);
-    units
-}
-
-fn decode(
-    code: &Hitchhiker,
-    units: &[Vec<u8>],
-    absent: &[usize],
-    lost: &[usize],
-) -> Result<Vec<Vec<u8>>, CodecError> {
-    let present: Vec<Option<&[u8]>> = units
-        .iter()
-        .enumerate()
-        .map(|(unit, bytes)| (!absent.contains(&unit)).then_some(bytes.as_slice()))
-        .collect();
-    let mut rebuilt = vec![vec![0x5a; units[0].len()]; lost.len()];
-    let mut outputs: Vec<&mut [u8]> = rebuilt.iter_mut().map(Vec::as_mut_slice).collect();
-    code.decode(&present, lost, &mut outputs).map(|()| rebuilt)
 }
 
 /// Reads the halves that a repair names, counting their bytes, and rebuilds the unit from them alone.
@@ -65,7 +39,7 @@ fn any_m_units_of_the_built_in_shapes_may_be_lost_and_no_more() {
                 if lost.len() > m + 1 {
                     continue;
                 }
-                let result = decode(&code, &units, &lost, &lost);
+                let result = decoded(&code, &units, &lost, &lost);
                 if lost.len() > m {
                     let expected = Err(CodecError::TooFewUnits { needed: k, present: k - 1 });
                     assert_eq!(result, expected, "{code:?}, {lost:?}");
@@ -87,7 +61,7 @@ fn what_is_asked_for_may_be_less_than_what_is_absent() {
         let units = all_units(&code, 10);
         for (absent, lost) in [([0, 4, 7], [7]), ([0, 4, 7], [4]), ([1, 2, 8], [8])] {
             let expected = Ok(vec![units[lost[0]].clone()]);
-            assert_eq!(decode(&code, &units, &absent, &lost), expected, "{absent:?}, {lost:?}");
+            assert_eq!(decoded(&code, &units, &absent, &lost), expected, "{absent:?}, {lost:?}");
         }
     }
 }
@@ -162,7 +136,7 @@ proptest! {
         lost.sort_unstable();
         lost.dedup();
         let expected: Vec<Vec<u8>> = lost.iter().map(|&unit| units[unit].clone()).collect();
-        prop_assert_eq!(decode(&code, &units, &lost, &lost), Ok(expected));
+        prop_assert_eq!(decoded(&code, &units, &lost, &lost), Ok(expected));
         for unit in 0..k + m {
             let (rebuilt, read) = repair(&code, &units, unit);
             prop_assert_eq!(&rebuilt, &units[unit]);

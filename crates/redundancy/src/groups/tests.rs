@@ -1,7 +1,7 @@
 //! Contiguous groups: when they can be formed, what may be deleted for them, and how they are repaired.
 
 use crate::fixture::*;
-use crate::groups::plan::GroupRequest;
+use crate::groups::plan::{GroupPlan, GroupRequest};
 use crate::groups::{Encoded, NotFormed};
 use crate::queue::Priority;
 use crate::*;
@@ -677,6 +677,14 @@ fn replicas_of_a_plan_stay_on_nodes_of_their_own() {
     assert_eq!(all.len(), 6);
 }
 
+/// A plan for a group of RS-3-2 of the first three members.
+fn plan_of_three(world: &mut World) -> GroupPlan {
+    let candidates: Vec<BlockRef> = (0..3).map(|slot| world.good(member(slot), 0)).collect();
+    let (k, m, storage_policy) = (3, 2, StoragePolicy::default());
+    let request = GroupRequest { candidates: &candidates, k, m, storage_policy };
+    world.cluster.plan_group(&request, world.now, &mut *world.dice).unwrap()
+}
+
 #[test]
 fn a_plan_loses_no_more_with_a_rack_than_its_parities() {
     // Two nodes on the first rack, which have all three blocks; the third replicas are elsewhere.
@@ -687,14 +695,7 @@ fn a_plan_loses_no_more_with_a_rack_than_its_parities() {
             world.received(node, world.good(member(slot), 0));
         }
     }
-    let candidates: Vec<BlockRef> = (0..3).map(|slot| world.good(member(slot), 0)).collect();
-    let request = GroupRequest {
-        candidates: &candidates,
-        k: 3,
-        m: 2,
-        storage_policy: StoragePolicy::default(),
-    };
-    let plan = world.cluster.plan_group(&request, world.now, &mut *world.dice).unwrap();
+    let plan = plan_of_three(&mut world);
     let mut per_rack: BTreeMap<String, usize> = BTreeMap::new();
     let stay = plan.members.iter().map(|(_, at)| *at);
     for storage in stay.chain(plan.parities.iter().copied()) {
@@ -713,14 +714,7 @@ fn a_plan_is_made_where_no_spread_bears_the_loss_of_a_rack() {
             world.received(node, world.good(member(slot), 0));
         }
     }
-    let candidates: Vec<BlockRef> = (0..3).map(|slot| world.good(member(slot), 0)).collect();
-    let request = GroupRequest {
-        candidates: &candidates,
-        k: 3,
-        m: 2,
-        storage_policy: StoragePolicy::default(),
-    };
-    let plan = world.cluster.plan_group(&request, world.now, &mut *world.dice).unwrap();
+    let plan = plan_of_three(&mut world);
     let stay = plan.members.iter().map(|(_, at)| *at);
     let nodes: BTreeSet<usize> =
         stay.chain(plan.parities.iter().copied()).map(|at| world.number(at)).collect();
@@ -732,14 +726,7 @@ fn nodes_that_prove_nothing_take_no_part_in_a_plan() {
     let mut world = world();
     let silent = Heartbeat { takes_groups: false, ..heartbeat_of(0, 50 * GIB) };
     world.beat("uuid-0", silent);
-    let candidates: Vec<BlockRef> = (0..3).map(|slot| world.good(member(slot), 0)).collect();
-    let request = GroupRequest {
-        candidates: &candidates,
-        k: 3,
-        m: 2,
-        storage_policy: StoragePolicy::default(),
-    };
-    let plan = world.cluster.plan_group(&request, world.now, &mut *world.dice).unwrap();
+    let plan = plan_of_three(&mut world);
     let stay = plan.members.iter().map(|(_, at)| *at);
     let all: Vec<usize> =
         stay.chain(plan.parities.iter().copied()).map(|at| world.number(at)).collect();

@@ -268,11 +268,9 @@ fn an_order_to_delete_that_was_lost_is_given_again() {
     );
 }
 
-/// Found by simulation: a second order was on its way when the node had told of the deletion, and a balancer
-/// put the same unit there again. With the unit that the hint named, both were gone.
-#[test]
-fn what_comes_while_an_order_to_delete_it_is_under_way_makes_nothing_else_surplus() {
-    for (id, facts) in [(block(1), replicated(1, 100, LIVE)), (group(1), rs(2, 1, 5000, LIVE))] {
+/// A replicated block and a group, of each of which node 1 has been told to delete what is surplus.
+fn told_of_surplus() -> [(World, BlockRef); 2] {
+    [(block(1), replicated(1, 100, LIVE)), (group(1), rs(2, 1, 5000, LIVE))].map(|(id, facts)| {
         let mut world = World::new(4, 1);
         let nodes: &[usize] = if id.is_striped() { &[0, 2, 3] } else { &[0] };
         world.store(id, facts, nodes);
@@ -280,13 +278,27 @@ fn what_comes_while_an_order_to_delete_it_is_under_way_makes_nothing_else_surplu
         world.beat("uuid-1", heartbeat_of(1, GIB));
         world.received(1, good);
         assert_eq!(told_to_delete(&mut world, 1), [good]);
+        (world, good)
+    })
+}
+
+/// A balancer has put it on node 1 again and names node 0 as the one to lose it: nobody is told to.
+fn moved_here(world: &mut World, good: BlockRef) {
+    let kind = ReplicaEventKind::Received { delete_hint: Some("uuid-0".to_string()) };
+    world.event(1, ReplicaEvent { block: good, kind, crc32c: None });
+    assert_eq!(all_told(world, 4), []);
+}
+
+/// Found by simulation: a second order was on its way when the node had told of the deletion, and a balancer
+/// put the same unit there again. With the unit that the hint named, both were gone.
+#[test]
+fn what_comes_while_an_order_to_delete_it_is_under_way_makes_nothing_else_surplus() {
+    for (mut world, good) in told_of_surplus() {
         // A report that was made before is taken in after the order.
         world.full_report(1, &[finalized(good)]);
         assert_eq!(told_to_delete(&mut world, 1), [good], "it is told again");
         world.deleted(1, good);
-        let kind = ReplicaEventKind::Received { delete_hint: Some("uuid-0".to_string()) };
-        world.event(1, ReplicaEvent { block: good, kind, crc32c: None });
-        assert_eq!(all_told(&mut world, 4), []);
+        moved_here(&mut world, good);
         assert_eq!(invalidations(world.run(297_000, &[])), []);
         // One of the two has to go all the same.
         assert_eq!(invalidations(world.run(6000, &[])).len(), 1);
@@ -299,20 +311,11 @@ fn what_comes_while_an_order_to_delete_it_is_under_way_makes_nothing_else_surplu
 /// from was surplus.
 #[test]
 fn what_is_told_of_one_order_says_nothing_of_the_next() {
-    for (id, facts) in [(block(1), replicated(1, 100, LIVE)), (group(1), rs(2, 1, 5000, LIVE))] {
-        let mut world = World::new(4, 1);
-        let nodes: &[usize] = if id.is_striped() { &[0, 2, 3] } else { &[0] };
-        world.store(id, facts, nodes);
-        let good = world.good(id, 0);
-        world.beat("uuid-1", heartbeat_of(1, GIB));
-        world.received(1, good);
-        assert_eq!(told_to_delete(&mut world, 1), [good]);
+    for (mut world, good) in told_of_surplus() {
         assert_eq!(invalidations(world.run(297_000, &[])), []);
         assert_eq!(invalidations(world.run(6000, &[])), [(1, good)], "it is told again");
         world.deleted(1, good);
-        let kind = ReplicaEventKind::Received { delete_hint: Some("uuid-0".to_string()) };
-        world.event(1, ReplicaEvent { block: good, kind, crc32c: None });
-        assert_eq!(all_told(&mut world, 4), []);
+        moved_here(&mut world, good);
         assert_eq!(invalidations(world.run(290_000, &[])), []);
         // One of the two has to go all the same.
         assert_eq!(invalidations(world.run(15_000, &[])).len(), 1);
