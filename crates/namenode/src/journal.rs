@@ -14,6 +14,7 @@
 pub mod agree;
 pub mod backup;
 mod check;
+mod entering;
 mod error;
 pub mod export;
 mod finisher;
@@ -63,7 +64,7 @@ use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
 use cairn_namespace::store::StoreError;
 use cairn_namespace::{CallId, Command, Outcome, Retries};
 use cairn_net::held::held;
-use cairn_net::storage_dir;
+use entering::enter;
 use input::{Input, Request, Work};
 use listeners::Listeners;
 use log::Log;
@@ -116,13 +117,8 @@ impl Namesystem {
     /// Blocks while it replays the log.
     pub fn open(dir: &Path, options: NamesystemOptions) -> Result<Arc<Namesystem>, OpenError> {
         let io = |source| OpenError::Io { path: dir.to_owned(), source };
-        std::fs::create_dir_all(dir).map_err(io)?;
-        // Before anything is opened: opening the log cuts off what an entry that was not written whole has left.
-        let lock = lock::lock(dir)?;
-        install::finish(dir)?;
-        let version = dir.join("VERSION");
-        storage_dir::protect(dir, options.dir_mode, version.exists());
-        let (identity, log) = match Identity::read(&version)? {
+        let (lock, identity) = enter(dir, options.dir_mode)?;
+        let (identity, log) = match identity {
             Some(identity) => {
                 if options.roll_back {
                     rollback::go_back(dir, &identity, options.cache_len)?;
@@ -133,7 +129,7 @@ impl Namesystem {
                 return Err(OpenError::NoRollbackPoint { path: dir.to_owned() });
             }
             None => {
-                let (identity, log) = format(dir, &version, &options)?;
+                let (identity, log) = format(dir, &dir.join("VERSION"), &options)?;
                 (identity, Some(log))
             }
         };

@@ -4,15 +4,15 @@
 //! Every group says what all entries have changed up to it, so a member that has something else finds that at once.
 
 use super::agree;
+use super::entering::enter;
 use super::error::{Fatal, OpenError};
 use super::frame::FrameBuilder;
 use super::log::Log;
 use super::options::NamesystemOptions;
 use super::recent::Recent;
 use super::replay::Replay;
-use super::{install, lock, rollback};
+use super::rollback;
 use crate::store::{Identity, Store};
-use cairn_net::storage_dir;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,13 +60,8 @@ pub struct Follower {
 impl Follower {
     /// Opens the namespace in `dir`; none if there is none. Blocks.
     pub fn open(dir: &Path, options: &NamesystemOptions) -> Result<Option<Follower>, OpenError> {
-        let io = |source| OpenError::Io { path: dir.to_owned(), source };
-        std::fs::create_dir_all(dir).map_err(io)?;
-        let lock = lock::lock(dir)?;
-        install::finish(dir)?;
-        let version = dir.join("VERSION");
-        storage_dir::protect(dir, options.dir_mode, version.exists());
-        let Some(identity) = Identity::read(&version)? else { return Ok(None) };
+        let (lock, identity) = enter(dir, options.dir_mode)?;
+        let Some(identity) = identity else { return Ok(None) };
         rollback::find(dir)?;
         let store = Arc::new(Store::open(&dir.join("namespace.redb"), options.cache_len)?);
         let (history_len, applied) = (options.event_history_len, store.applied());

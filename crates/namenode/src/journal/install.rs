@@ -64,12 +64,17 @@ pub fn install(dir: &Path, file: &Path, cache_len: usize) -> Result<u64, Restore
     Ok(last)
 }
 
+/// Whether a snapshot counts that is not all in its place yet.
+pub(super) fn is_under_way(dir: &Path) -> bool {
+    dir.join(READY).is_dir()
+}
+
 /// Goes on with what an earlier start was at. Nobody else has the folder.
 pub(super) fn finish(dir: &Path) -> Result<(), OpenError> {
-    let ready = dir.join(READY);
-    if !ready.is_dir() {
+    if !is_under_way(dir) {
         return Ok(());
     }
+    let ready = dir.join(READY);
     let moves = |prefix: &'static str| {
         let (ready, dir) = (ready.clone(), dir.to_owned());
         move || -> io::Result<()> {

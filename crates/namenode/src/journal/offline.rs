@@ -1,9 +1,9 @@
 //! Looks at the folder of a NameNode that does not run: whether its log and its store are whole, and fit each other.
 
 use super::error::OpenError;
-use super::lock;
 use super::log::{self, LogError};
 use super::record::{self, Known, Record};
+use super::{install, lock};
 use crate::store::{Batch, Identity, Position, Store};
 use cairn_namespace::check::{self, Checked};
 use cairn_namespace::store::{StoreError, Table};
@@ -62,6 +62,12 @@ fn read_folder(dir: &Path, cache_len: usize) -> Result<(Folder, Option<Whole>), 
     let identity = Identity::read(&dir.join("VERSION"))?.ok_or_else(no_version)?;
     let _lock = lock::lock(dir)?;
     let mut problems = Vec::new();
+    if install::is_under_way(dir) {
+        // What is here is of two times.
+        problems.push(
+            "a snapshot of another member is not all in its place; start the NameNode, which goes on with that".to_string(),
+        );
+    }
     let path = dir.join("namespace.redb");
     let store = Store::open_unwritten(&path, cache_len);
     let store = store.inspect_err(|error| problems.push(damaged_store(error))).ok();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::journal::Namesystem;
 use crate::journal::follower::Follower;
+use crate::journal::offline::check_folder;
 use crate::journal::tests::{entry, options};
 use cairn_namespace::store::conformance::{Records, dump};
 use std::fs::File;
@@ -71,10 +72,13 @@ fn a_start_goes_on_with_what_was_begun() {
                 fs::rename(ready.join(&name), other.path().join(&name)).unwrap();
             }
         }
+        let problems = check_folder(other.path(), 1 << 20).unwrap().problems;
+        assert!(problems[0].contains("not all in its place"), "{moved}: {problems:?}");
         let follower = Follower::open(other.path(), &options()).unwrap().unwrap();
         assert_eq!((follower.last(), follower.identity()), (last, &identity), "{moved}");
         drop(follower);
         assert!(!ready.exists());
+        assert!(check_folder(other.path(), 1 << 20).unwrap().problems.is_empty(), "{moved}");
         let namesystem = Namesystem::open(other.path(), options()).unwrap();
         assert_eq!(state(&namesystem), was, "{moved}");
         namesystem.close();
