@@ -32,12 +32,33 @@ class Checks:
             traceback.print_exc()
 
 
-class Cluster:
-    def __init__(self, cairn, folder, datanodes, keys={}):
-        self.cairn, self.folder, self.processes = cairn, folder, {}
-        self.rpc, self.http = free_port(), free_port()
+class Processes:
+    """Servers by their names, each with a log in a folder that is empty in the beginning."""
+
+    def __init__(self, folder):
+        self.folder, self.processes = folder, {}
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
+
+    def launch(self, name, command):
+        with open(f"{self.folder}/{name}.log", "ab") as log:
+            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def kill(self, name):
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def stop(self):
+        for name in list(self.processes):
+            self.kill(name)
+
+
+class Cluster(Processes):
+    def __init__(self, cairn, folder, datanodes, keys={}):
+        super().__init__(folder)
+        self.cairn = cairn
+        self.rpc, self.http = free_port(), free_port()
         self.common = {
             "fs.defaultFS": f"hdfs://127.0.0.1:{self.rpc}",
             "dfs.heartbeat.interval": "1",
@@ -69,18 +90,7 @@ class Cluster:
     def start(self, name, options, keys):
         role = name.split("-")[0]
         keys = [part for key in {**self.common, **keys}.items() for part in ("-D", "=".join(key))]
-        with open(f"{self.folder}/{name}.log", "ab") as log:
-            command = [self.cairn, role, *keys, *options]
-            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log)
-
-    def kill(self, name):
-        process = self.processes.pop(name)
-        process.kill()
-        process.wait()
-
-    def stop(self):
-        for name in list(self.processes):
-            self.kill(name)
+        self.launch(name, [self.cairn, role, *keys, *options])
 
     def run(self, *words):
         command = [self.cairn, words[0], "--fs", self.common["fs.defaultFS"], *words[1:]]

@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import time
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, ".."))
-from cluster import Checks, free_port  # noqa: E402
+from cluster import Checks, Processes, free_port  # noqa: E402
 
 IDS = ["nn1", "nn2", "nn3"]
 DATANODES = 4
@@ -34,10 +33,10 @@ def until(what, is_so, seconds=60):
     return found
 
 
-class Three:
+class Three(Processes):
     def __init__(self, cairn, folder):
-        self.cairn, self.folder, self.processes = cairn, folder, {}
-        shutil.rmtree(folder, ignore_errors=True)
+        super().__init__(folder)
+        self.cairn = cairn
         os.makedirs(f"{folder}/conf")
         with open(f"{folder}/key", "w") as key:
             key.write("what all members of this quorum have")
@@ -80,10 +79,6 @@ class Three:
             raise AssertionError(f"{words}: {done.stdout}{done.stderr}")
         return done.stdout
 
-    def launch(self, name, command):
-        with open(f"{self.folder}/{name}.log", "ab") as log:
-            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log)
-
     def start(self, name):
         self.launch(name, [self.cairn, "--conf", self.conf, *self.member(name)])
 
@@ -100,15 +95,6 @@ class Three:
         for key in ["dfs.datanode.address", "dfs.datanode.ipc.address", "dfs.datanode.http.address"]:
             command += ["-D", f"{key}=127.0.0.1:{free_port()}"]
         self.launch("datanode-hadoop", command)
-
-    def kill(self, name):
-        process = self.processes.pop(name)
-        process.kill()
-        process.wait()
-
-    def stop(self):
-        for name in list(self.processes):
-            self.kill(name)
 
     def log(self, name):
         with open(f"{self.folder}/{name}.log", encoding="utf-8", errors="replace") as log:
