@@ -13,10 +13,13 @@ mod volumes;
 
 use std::sync::Arc;
 
+use cairn_keys::defaults;
+use cairn_net::groups::GroupsConfig;
 use cairn_net::http::{Answer, Request, Response};
 use cairn_net::monitoring::{self, process};
 use cairn_net::page::{self, Page};
 
+use crate::config::DataNodeConfig;
 use crate::node::Node;
 use health::Health;
 
@@ -37,7 +40,10 @@ pub(crate) fn live(node: &Node, request: &Request) -> Option<Page> {
 fn for_programs(node: &Arc<Node>, request: &Request) -> Response {
     match request.path.as_str() {
         "/jmx" => jmx::page(node, request),
-        "/conf" => monitoring::conf(&node.config.properties),
+        "/conf" => {
+            let keys = [defaults(DataNodeConfig::KEYS), defaults(GroupsConfig::KEYS)].concat();
+            monitoring::conf(&node.config.properties, &keys)
+        }
         "/prom" => prom::page(node),
         "/health" => Health::of(node).page(),
         "/stacks" => process::stacks("This is a DataNode"),

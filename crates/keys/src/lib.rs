@@ -31,9 +31,22 @@ pub struct Key<C: 'static> {
     pub set: Option<Set<C>>,
 }
 
+impl<C> Key<C> {
+    /// The default as it would be written; `None` where leaving the key out is another thing than any value, or the
+    /// default depends on the machine.
+    pub fn default_value(&self) -> Option<&'static str> {
+        Some(self.default).filter(|text| !text.is_empty() && !text.contains(' '))
+    }
+}
+
 /// The names and defaults of keys that can change while a role runs.
 pub fn live<C>(keys: &[Key<C>]) -> Vec<(&'static str, &'static str)> {
     keys.iter().filter(|key| key.is_live).map(|key| (key.name, key.default)).collect()
+}
+
+/// The keys with the defaults that a file could say.
+pub fn defaults<C>(keys: &[Key<C>]) -> Vec<(&'static str, &'static str)> {
+    keys.iter().filter_map(|key| Some((key.name, key.default_value()?))).collect()
 }
 
 /// Writes the structure of a role's settings, its defaults, and the table `KEYS` of the keys that make it.

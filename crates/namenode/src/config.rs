@@ -1,647 +1,435 @@
-//! What an operator can set of a NameNode. Defaults are Hadoop 3.5.0's (`hdfs-default.xml`).
-//!
-//! Plain values: reading keys from files is the binary's duty. Each field names its Hadoop key.
+//! What an operator can set of a NameNode, and the table of the keys that set it. Defaults are Hadoop 3.5.0's
+//! (`hdfs-default.xml`). The binary reads files.
 
+mod audit;
+mod choices;
+mod encryption;
+mod kinds;
 pub(crate) mod parts;
 pub mod quorum;
 
+pub use audit::AuditConfig;
+pub(crate) use audit::LiveAudit;
+pub use cairn_redundancy::SlowConfig;
+pub use choices::{ChecksumType, Durability, HostsFormat, RackSource, SatisfierMode};
+pub use encryption::EncryptionConfig;
+
+use cairn_keys::{
+    BOOLEAN, BYTES, MILLIS, MODE, OPTIONAL_ADDRESS, OPTIONAL_TEXT, SECONDS, TEXT, defaults, keys,
+    live, number, positive,
+};
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_net::groups::GroupsConfig;
 use cairn_net::http::HttpAuth;
 use cairn_net::reconfiguration::Reload;
 use cairn_net::tls::TlsFiles;
-pub use cairn_redundancy::SlowConfig;
 use cairn_stripe::StoragePolicy;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cairn_kms::{KmsOptions, ProviderPath, QueueOptions};
-
 use crate::block_tokens::BlockTokenConfig;
-use crate::host_names;
 use crate::salvager::Salvager;
 use crate::security::SecurityConfig;
 use crate::web::Web;
+use kinds::{
+    CHECKSUM, DURABILITY, FOLDERS, HOSTS_FORMAT, ITEMS, LENGTH, NAME_CHECK, OPTIONAL_COUNT,
+    OPTIONAL_FILE, OPTIONAL_SHARE, POLICY, POSITIVE_SHARE, PROTECTED, SAMPLED, SATISFIER,
+    STALE_SHARE,
+};
 use quorum::QuorumConfig;
 
-const KIB: u64 = 1024;
-const MIB: u64 = 1024 * KIB;
+keys! {
+    /// A NameNode's settings; `Default` has Hadoop's defaults, except that addresses are on the loopback interface.
+    #[derive(Clone, Debug)]
+    pub struct NameNodeConfig, live Live {
+        /// Permission bits of the folder of log and store.
+        name_dir_mode: u32, "dfs.namenode.storage.dir.perm" = "700" as MODE;
+        /// Where RPC listens for clients that know no erasure coding, if it does.
+        plain_rpc_addr: Option<SocketAddr>, "cairn.namenode.plain.rpc-address" = "" as OPTIONAL_ADDRESS;
+        /// Where HTTP listens; behind it may stand a nameservice and one of its NameNodes.
+        http_addr: Option<SocketAddr>, "dfs.namenode.http-address" = "127.0.0.1:9870" as OPTIONAL_ADDRESS;
+        /// How long an HTTP connection may rest.
+        http_idle_timeout: Duration, "hadoop.http.idle_timeout.ms" = "60000" as MILLIS;
+        /// The longest RPC request that is accepted.
+        rpc_max_request_len: usize, "ipc.maximum.data.length" = "128m" as LENGTH;
+        /// Bytes that requests of all connections may take.
+        request_memory: u64 = 1 << 30,
+        "cairn.namenode.request-memory" = "an eighth of the memory, at least 512 MiB" as BYTES;
+        /// Whether the log names calls that take much longer than others.
+        logs_slow_calls: bool, "ipc.server.log.slow.rpc" = "false" as BOOLEAN, live SlowCalls;
+        /// Calls that take no longer are not named in the log as slow.
+        slow_call_threshold: Duration, "ipc.server.log.slow.rpc.threshold.ms" = "0" as MILLIS, live SlowCallThreshold;
+        /// What an acknowledged change has survived. Hadoop always syncs its edits.
+        durability: Durability, "cairn.durability" = "stable" as DURABILITY;
+        /// Bytes of memory that the store's cache may take.
+        store_cache_len: usize = 256 << 20,
+        "cairn.namenode.store.cache" = "a sixteenth of the memory, from 256 MiB to 1 GiB" as LENGTH;
 
-/// When a mutation may be acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// After its log record is on stable storage.
-    #[default]
-    Stable,
-    /// After its log record is in the operating system's page cache.
-    PageCache,
-}
+        /// Block length for clients that name none.
+        block_len: u64, "dfs.blocksize" = "128m" as BYTES;
+        /// Smallest block length of a new file.
+        min_block_len: u64, "dfs.namenode.fs-limits.min-block-size" = "1m" as BYTES;
+        /// Bytes that one checksum is for, as clients are told.
+        bytes_per_checksum: u32, "dfs.bytes-per-checksum" = "512" as number();
+        /// Bytes of a packet that clients write, as they are told.
+        write_packet_len: u32, "dfs.client-write-packet-size" = "65536" as number();
+        /// Bytes of clients' buffers, as they are told.
+        file_buffer_len: u32, "io.file.buffer.size" = "4096" as number();
+        /// The checksums of new files, as clients are told.
+        checksum_type: ChecksumType, "dfs.checksum.type" = "CRC32C" as CHECKSUM;
+        /// Minutes that clients keep deleted files in the trash; 0 for no trash.
+        trash_interval_minutes: u64, "fs.trash.interval" = "0" as number();
+        /// Minutes between checkpoints of the trash; 0 for `fs.trash.interval`.
+        trash_checkpoint_minutes: u64, "fs.trash.checkpoint.interval" = "0" as number();
+        /// Whether what is in a trash and is no checkpoint is deleted.
+        trash_cleans_others: bool, "fs.trash.clean.trashroot.enable" = "false" as BOOLEAN;
+        /// Replication for clients that name none.
+        replication: u16, "dfs.replication" = "3" as number();
+        /// Blocks at the end of a file that may lack replicas when it is closed, if more are expected.
+        committed_allowed: usize, "dfs.namenode.file.close.num-committed-allowed" = "0" as number();
+        /// Longest name of one path component, bytes of UTF-8; 0 for no limit.
+        max_component_len: usize, "dfs.namenode.fs-limits.max-component-length" = "255" as number();
+        /// Entries in one directory.
+        max_directory_items: u64,
+        "dfs.namenode.fs-limits.max-directory-items" = "1048576" as ITEMS, live DirectoryItems;
+        /// Inodes and blocks together; 0 for any number.
+        max_objects: u64, "dfs.namenode.max.objects" = "0" as number();
+        /// Directories that nobody deletes or renames while they are not empty.
+        protected_directories: Vec<String>, "fs.protected.directories" = "" as PROTECTED, live Protected;
+        /// Whether directories in protected ones are protected as well.
+        protects_subdirectories: bool, "dfs.protected.subdirectories.enable" = "false" as BOOLEAN;
+        /// Blocks of one file.
+        max_blocks_per_file: u64, "dfs.namenode.fs-limits.max-blocks-per-file" = "10000" as number();
+        /// Extended attributes of one inode.
+        max_xattrs_per_inode: u64, "dfs.namenode.fs-limits.max-xattrs-per-inode" = "32" as number();
+        /// Bytes of one extended attribute's name and value.
+        max_xattr_len: u64, "dfs.namenode.fs-limits.max-xattr-size" = "16384" as BYTES;
+        /// Whether extended attributes can be used.
+        xattrs_enabled: bool, "dfs.namenode.xattrs.enabled" = "true" as BOOLEAN;
+        /// Whether access control lists can be used.
+        acls_enabled: bool, "dfs.namenode.acls.enabled" = "true" as BOOLEAN;
+        /// Whether children of what has a default access control list ignore the client's umask.
+        posix_acl_inheritance: bool, "dfs.namenode.posix.acl.inheritance.enabled" = "true" as BOOLEAN;
+        /// Whether quotas by type of storage can be set.
+        type_quotas_enabled: bool, "dfs.quota.by.storage.type.enabled" = "true" as BOOLEAN;
+        /// Whether the rights to all that is below a path are asked for before its content is summed up, not on the
+        /// way.
+        summaries_check_first: bool, "dfs.permissions.ContentSummary.subAccess" = "false" as BOOLEAN;
+        /// Whether the owner of a folder can set quotas of those in it.
+        owners_set_quotas: bool, "dfs.permissions.allow.owner.set.quota" = "false" as BOOLEAN;
+        /// Whether a snapshot is deleted only when it is the earliest of its directory.
+        snapshots_deleted_in_order: bool, "dfs.namenode.snapshot.deletion.ordered" = "false" as BOOLEAN;
+        /// How often snapshots are deleted that have become the earliest.
+        snapshot_collection_period: Duration,
+        "dfs.namenode.snapshot.deletion.ordered.gc.period.ms" = "300000" as MILLIS;
+        /// Whether snapshottable directories have trash of their own.
+        snapshot_trash_roots: bool, "dfs.namenode.snapshot.trashroot.enabled" = "false" as BOOLEAN;
+        /// Blocks of one answer that lists lost ones.
+        corrupt_files_page: usize, "dfs.namenode.max-corrupt-file-blocks-returned" = "100" as number();
+        /// Entries of one listing answer.
+        listing_limit: usize, "dfs.ls.limit" = "1000" as number();
+        /// Open files of one page of a list of them.
+        open_files_page: usize, "dfs.namenode.list.openfiles.num.responses" = "1000" as positive();
+        /// Paths of one batched listing.
+        batched_listing_limit: usize, "dfs.batched.ls.limit" = "100" as number();
+        /// Time between walks over what cache directives name.
+        cache_refresh_interval: Duration, "dfs.namenode.path.based.cache.refresh.interval.ms" = "30000" as MILLIS;
+        /// A DataNode that has not obeyed is told again what to cache after this time.
+        cache_retry_interval: Duration, "dfs.namenode.path.based.cache.retry.interval.ms" = "30000" as MILLIS;
+        /// Whether DataNodes are told to cache anything; directives can be made all the same.
+        caching_enabled: bool, "dfs.namenode.caching.enabled" = "true" as BOOLEAN;
+        /// Pools of one answer that lists cache pools.
+        cache_pools_page: usize, "dfs.namenode.list.cache.pools.num.responses" = "100" as number();
+        /// Directives of one answer that lists cache directives.
+        cache_directives_page: usize, "dfs.namenode.list.cache.directives.num.responses" = "100" as number();
+        /// Events of one answer to a watcher of the tree.
+        inotify_events_page: usize, "dfs.namenode.inotify.max.events.per.rpc" = "1000" as number();
+        /// Bytes of events that are kept on the disk for watchers who come back later, at most.
+        inotify_history_len: u64, "cairn.namenode.inotify.history" = "128m" as BYTES;
+        /// Bytes of the log that stay behind the store, so that backups can have changes only.
+        kept_log_len: u64, "cairn.namenode.log.keep" = "256m" as BYTES;
+        /// Precision of access times; 0 turns them off.
+        access_time_precision: Duration, "dfs.namenode.accesstime.precision" = "3600000" as MILLIS;
 
-/// Where the rack of a DataNode is looked up.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub enum RackSource {
-    /// Every DataNode is in `/default-rack`.
-    #[default]
-    Default,
-    /// A file of `host-or-address rack` lines. Key `net.topology.table.file.name`.
-    Table(PathBuf),
-    /// A program that gets an address and prints its rack. Key `net.topology.script.file.name`.
-    Script(PathBuf),
-    /// Racks by host name, address, or `address:port` of data transfer, for an embedded cluster.
-    Fixed(Vec<(String, String)>),
-}
+        /// Whether permissions are checked.
+        permissions_enabled: bool, "dfs.permissions.enabled" = "true" as BOOLEAN;
+        /// The user who may do everything; without it the user of this process, with Kerberos the one that the
+        /// NameNode's principal stands for.
+        superuser: Option<String>, "cairn.namenode.superuser" = "" as OPTIONAL_TEXT;
+        /// The group whose members may do everything.
+        supergroup: String, "dfs.permissions.superusergroup" = "supergroup" as TEXT;
+        /// The folder of users' homes, whose trash is emptied.
+        homes: String, "dfs.user.home.dir.prefix" = "/user" as TEXT;
 
-/// What `dfs.hosts` names. Key `dfs.namenode.hosts.provider.classname`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum HostsFormat {
-    /// A list of those who may serve, with `dfs.hosts.exclude` for those to be decommissioned
-    /// (`HostFileManager`).
-    #[default]
-    Lists,
-    /// One JSON file with states, maintenance and upgrade domains (`CombinedHostFileManager`).
-    Combined,
-}
+        /// The policy that is set where none is named, enabled at format.
+        ec_default_policy: String, "dfs.namenode.ec.system.default.policy" = "RS-6-3-1024k" as TEXT;
+        /// Longest cell of a user-defined policy, bytes.
+        ec_max_cell_len: u32, "dfs.namenode.ec.policies.max.cellsize" = "4194304" as number();
+        /// Whether policies can be added.
+        ec_user_policies: bool, "dfs.namenode.ec.userdefined.policy.allowed" = "true" as BOOLEAN;
+        /// How long a file must be closed until its blocks may be put into contiguous groups.
+        group_quiet: Duration, "cairn.ec.contiguous.quiet-time" = "10m" as SECONDS;
+        /// How long a file must be closed until a short last block may be put into a contiguous group; twice as long after
+        /// each append that met it, up to a week.
+        group_short_quiet: Duration, "cairn.ec.contiguous.short-quiet-time" = "1h" as SECONDS;
+        /// Fewest bytes of a block that may be put into a contiguous group.
+        group_len_min: u64, "cairn.ec.contiguous.min-length" = "1m" as BYTES;
+        /// Whether blocks that are too short for contiguous groups are packed into containers.
+        packs: bool, "cairn.ec.packing.enabled" = "false" as BOOLEAN;
+        /// Bytes of the packed blocks of one container, about.
+        container_len: u64, "cairn.ec.packing.container-size" = "64m" as BYTES;
+        /// How long short blocks wait for others until they are packed in smaller containers.
+        pack_patience: Duration, "cairn.ec.packing.patience" = "24h" as SECONDS;
+        /// The part of the bytes of a group of containers that may be of no block any more.
+        pack_dead_share: f64, "cairn.ec.packing.dead-share" = "0.2" as POSITIVE_SHARE;
+        /// The part of the bytes of three copies that a contiguous group may take at most.
+        group_pays: f64, "cairn.ec.contiguous.pays" = "0.6" as POSITIVE_SHARE;
+        /// The part of the bytes of a contiguous group's members that may be of no file any more.
+        group_dead_share: f64, "cairn.ec.contiguous.dead-share" = "0.25" as POSITIVE_SHARE;
+        /// How long stays what a striped file was made of before it was converted.
+        keep_converted: Duration, "cairn.ec.convert.keep-old" = "24h" as SECONDS;
 
-/// What the audit log is to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuditConfig {
-    /// The file; none for no log. Key `cairn.namenode.audit-log`.
-    pub file: Option<PathBuf>,
-    /// Commands that are not told of. Key `dfs.namenode.audit.log.debug.cmdlist`.
-    pub silent_commands: Vec<String>,
-    /// Whether what clients say of themselves is. Key `hadoop.caller.context.enabled`.
-    pub caller_context: bool,
-    /// Characters of that, at most. Key `hadoop.caller.context.max.size`.
-    pub caller_context_max: usize,
-    /// Bytes of its signature; longer ones are left out. Key `hadoop.caller.context.signature.max.size`.
-    pub signature_max: usize,
-    /// What is between its parts. Key `hadoop.caller.context.separator`.
-    pub separator: String,
-    /// Whether the client's port is added to it. Key `dfs.namenode.audit.log.with.remote.port`.
-    pub tells_ports: bool,
-}
+        /// Time between heartbeats, by which silence is judged.
+        heartbeat_interval: Duration, "dfs.heartbeat.interval" = "3" as SECONDS, live Heartbeat;
+        /// Twice this and ten heartbeats of silence are a dead DataNode.
+        heartbeat_recheck_interval: Duration,
+        "dfs.namenode.heartbeat.recheck-interval" = "300000" as MILLIS, live Recheck;
+        /// A DataNode is stale after this silence.
+        stale_interval: Duration, "dfs.namenode.stale.datanode.interval" = "30000" as MILLIS;
+        /// Whether readers get stale DataNodes last.
+        avoid_stale_for_read: bool, "dfs.namenode.avoid.read.stale.datanode" = "true" as BOOLEAN;
+        /// Whether writers get no stale DataNodes, unless most are stale.
+        avoid_stale_for_write: bool, "dfs.namenode.avoid.write.stale.datanode" = "true" as BOOLEAN;
+        /// Part of the DataNodes that are stale from which on writers get such again.
+        stale_write_ratio: f64, "dfs.namenode.write.stale.datanode.ratio" = "0.5" as STALE_SHARE;
+        /// Surplus is deleted first from a DataNode that is so many heartbeats behind others.
+        tolerated_heartbeats: u32, "dfs.namenode.tolerate.heartbeat.multiplier" = "4" as number();
+        /// Time between looks for what is to be copied, decoded and deleted.
+        redundancy_interval: Duration,
+        "dfs.namenode.redundancy.interval.seconds" = "3s" as SECONDS, live RedundancyInterval;
+        /// How long a call of a DataNode that waits for work is held, 30 s at most; 0 lets work wait for heartbeats, as
+        /// Hadoop's does.
+        order_hold: Duration, "cairn.namenode.order-hold" = "30s" as SECONDS;
+        /// Planned copies are forgotten and planned anew after this.
+        pending_timeout: Duration,
+        "dfs.namenode.reconstruction.pending.timeout-sec" = "300" as SECONDS, live Pending;
+        /// Copies that are planned in one round for each live DataNode.
+        work_multiplier: u32,
+        "dfs.namenode.replication.work.multiplier.per.iteration" = "2" as number(), live WorkMultiplier;
+        /// Copies that one DataNode sends at a time.
+        max_streams: u32, "dfs.namenode.replication.max-streams" = "2" as number(), live Streams;
+        /// Copies that one DataNode sends at a time, the most urgent ones included.
+        max_streams_hard: u32,
+        "dfs.namenode.replication.max-streams-hard-limit" = "4" as number(), live StreamsHard;
+        /// Deletions handed to one DataNode with one heartbeat.
+        invalidate_limit: usize, "dfs.block.invalidate.limit" = "1000" as number(), live Invalidate;
+        /// Blocks that a volume must have room for to be given one.
+        blocks_of_room: u64, "dfs.namenode.block-placement.min-blocks-for.write" = "1" as positive(), live Room;
+        /// How long after its start the NameNode has nothing deleted.
+        deletion_delay: Duration, "dfs.namenode.startup.delay.block.deletion.sec" = "0" as SECONDS;
+        /// Whether busy DataNodes are passed over when blocks are placed.
+        consider_load: bool, "dfs.namenode.redundancy.considerLoad" = "true" as BOOLEAN;
+        /// Busy is who has so many times as many connections as others on average.
+        load_factor: f64, "dfs.namenode.redundancy.considerLoad.factor" = "2.0" as number();
+        /// Time between looks for blocks and groups that no block scanner compares with a record, 0 for none.
+        scrub_period: Duration, "cairn.namenode.scrub.period" = "504h" as SECONDS, live ScrubPeriod;
+        /// What one DataNode reads in a second, at most, of blocks and groups that no block scanner compares; 0 for nothing.
+        scrub_bytes_per_second: u64, "cairn.namenode.scrub.bytes-per-second" = "4m" as BYTES, live ScrubRate;
+        /// Whether a DataNode is refused when the program that is to tell its rack does not; it is in the default one
+        /// otherwise.
+        refuses_unknown_racks: bool,
+        "dfs.namenode.reject-unresolved-dn-topology-mapping" = "false" as BOOLEAN;
+        /// Whether DataNodes at an address that has no name are refused.
+        name_check: Option<fn(IpAddr) -> bool>,
+        "dfs.namenode.datanode.registration.ip-hostname-check" = "true" as NAME_CHECK;
+        /// A file of DataNodes that may register, one `host`, `address` or `address:port` a line; all without it.
+        hosts_file: Option<PathBuf>, "dfs.hosts" = "" as OPTIONAL_FILE;
+        /// A file of DataNodes that are to be decommissioned.
+        hosts_exclude_file: Option<PathBuf>, "dfs.hosts.exclude" = "" as OPTIONAL_FILE;
+        /// What the file in `dfs.hosts` is: a list, or one JSON file with states and upgrade domains.
+        hosts_format: HostsFormat, "dfs.namenode.hosts.provider.classname" = "HostFileManager" as HOSTS_FORMAT;
+        /// Time between looks at DataNodes that leave.
+        decommission_interval: Duration, "dfs.namenode.decommission.interval" = "30" as SECONDS;
+        /// DataNodes that leave at a time; 0 for any number.
+        max_tracked_nodes: usize, "dfs.namenode.decommission.max.concurrent.tracked.nodes" = "100" as number();
+        /// Copies that stay elsewhere while a DataNode is in maintenance.
+        maintenance_min_replication: u16, "dfs.namenode.maintenance.replication.min" = "1" as number();
 
-impl Default for AuditConfig {
-    fn default() -> AuditConfig {
-        AuditConfig {
-            file: None,
-            silent_commands: Vec::new(),
-            caller_context: false,
-            caller_context_max: 128,
-            signature_max: 40,
-            separator: ",".to_string(),
-            tells_ports: false,
-        }
+        /// Share of blocks that must be found before safe mode ends.
+        safe_mode_threshold: f64, "dfs.namenode.safemode.threshold-pct" = "0.999" as number();
+        /// Replicas with which a block counts as found, if not `dfs.namenode.replication.min`.
+        safe_mode_min_replication: Option<u16>,
+        "dfs.namenode.safemode.replication.min" = "" as OPTIONAL_COUNT;
+        /// Share of blocks that must be found before those that lack redundancy are queued, and so told, if not that
+        /// of safe mode.
+        queue_threshold: Option<f64>, "dfs.namenode.replqueue.threshold-pct" = "" as OPTIONAL_SHARE;
+        /// DataNodes that must live before safe mode ends.
+        safe_mode_min_datanodes: usize, "dfs.namenode.safemode.min.datanodes" = "0" as number();
+        /// How long enough blocks and DataNodes must be there until safe mode ends; not at all in a quorum, unless this is
+        /// set.
+        safe_mode_extension: Duration, "dfs.namenode.safemode.extension" = "30000" as MILLIS;
+
+        /// Bytes that must be free where the NameNode keeps its files, else it is in safe mode.
+        reserved_len: u64, "dfs.namenode.resource.du.reserved" = "100m" as BYTES;
+        /// Further folders where so much must be free as in the NameNode's own.
+        checked_dirs: Vec<PathBuf>, "dfs.namenode.resource.checked.volumes" = "" as FOLDERS;
+        /// Time between looks at the free space of these folders.
+        resource_check_interval: Duration, "dfs.namenode.resource.check.interval" = "5000" as MILLIS;
+
+        /// After this silence of its holder a lease can be taken, which Hadoop has fixed.
+        lease_soft_limit: Duration, "cairn.namenode.lease.soft-limit" = "60s" as SECONDS;
+        /// After this silence of its holder the NameNode recovers a lease.
+        lease_hard_limit: Duration, "dfs.namenode.lease-hard-limit-sec" = "1200" as SECONDS;
+        /// Time between looks for leases that have run out.
+        lease_recheck_interval: Duration, "dfs.namenode.lease-recheck-interval-ms" = "2000" as MILLIS;
+        /// Time between looks for lost files with the policy LAZY_PERSIST, which are deleted; 0 for none.
+        lazy_persist_scrub_interval: Duration,
+        "dfs.namenode.lazypersist.file.scrub.interval.sec" = "300" as SECONDS;
+        /// Whether storage policies can be set, unset and satisfied.
+        storage_policies_enabled: bool, "dfs.storage.policy.enabled" = "true" as BOOLEAN;
+        /// Whether only the superuser may set and unset storage policies.
+        storage_policies_superuser_only: bool,
+        "dfs.storage.policy.permissions.superuser-only" = "false" as BOOLEAN;
+        /// The storage policy of files for which none is set.
+        default_storage_policy: StoragePolicy, "dfs.storage.default.policy" = "HOT" as POLICY;
+        /// Who brings replicas to where storage policies say.
+        satisfier_mode: SatisfierMode, "dfs.storage.policy.satisfier.mode" = "none" as SATISFIER, live Satisfier;
+        /// Requests that wait for the satisfier, at most.
+        satisfier_queue_limit: usize, "dfs.storage.policy.satisfier.max.outstanding.paths" = "10000" as number();
+        /// How long answers to retried calls are kept.
+        retry_cache_expiry: Duration, "dfs.namenode.retrycache.expirytime.millis" = "600000" as MILLIS;
+        /// How many answers to retried calls are kept; 0 for any number.
+        retry_cache_max: u64, "cairn.namenode.retrycache.max-entries" = "1048576" as number();
     }
-}
-
-/// What encryption zones need.
-#[derive(Clone, Debug)]
-pub struct EncryptionConfig {
-    /// The key servers; none for no zones. Key `hadoop.security.key.provider.path`.
-    pub key_provider: Option<ProviderPath>,
-    /// How patient the NameNode is with them. Keys `hadoop.security.kms.client.*`.
-    pub kms: KmsOptions,
-    /// Keys that are kept ready for new files. Keys `hadoop.security.kms.client.encrypted.key.cache.*`.
-    pub ready: QueueOptions,
-    /// How long after the start such keys are fetched. Key `dfs.namenode.edekcacheloader.initial.delay.ms`.
-    pub warm_up_delay: Duration,
-    /// How long after that failed it is tried again. Key `dfs.namenode.edekcacheloader.interval.ms`.
-    pub warm_up_interval: Duration,
-    /// How often it is tried. Key `dfs.namenode.edekcacheloader.max-retries`.
-    pub warm_up_tries: u32,
-    /// Zones on a page of their list. Key `dfs.namenode.list.encryption.zones.num.responses`.
-    pub listed_zones_max: usize,
-    /// The same of the list of re-encryptions. Key `dfs.namenode.list.reencryption.status.num.responses`.
-    pub listed_reencryptions_max: usize,
-    /// Files whose keys are encrypted anew at a time. Key `dfs.namenode.reencrypt.batch.size`.
-    pub reencryption_batch: usize,
-    /// How often zones are looked for that wait for it. Key `dfs.namenode.reencrypt.sleep.interval`.
-    pub reencryption_interval: Duration,
-}
-
-impl Default for EncryptionConfig {
-    fn default() -> EncryptionConfig {
-        EncryptionConfig {
-            key_provider: None,
-            kms: KmsOptions::default(),
-            ready: QueueOptions::default(),
-            warm_up_delay: Duration::from_secs(3),
-            warm_up_interval: Duration::from_secs(1),
-            warm_up_tries: 10,
-            listed_zones_max: 100,
-            listed_reencryptions_max: 100,
-            reencryption_batch: 1000,
-            reencryption_interval: Duration::from_secs(60),
-        }
+    parts {
+        /// Most snapshots of a directory.
+        "dfs.namenode.snapshot.max.limit" = "65536" as number::<u32>() => snapshots.per_directory_max;
+        /// Most snapshots of the file system.
+        "dfs.namenode.snapshot.filesystem.limit" = "65536" as number::<u32>() => snapshots.total_max;
+        /// Whether snapshots freeze the length of open files.
+        "dfs.namenode.snapshot.capture.openfiles" = "false" as BOOLEAN => snapshots.capture_open_files;
+        /// Whether snapshots do not keep an old access time where nothing else has changed.
+        "dfs.namenode.snapshot.skip.capture.accesstime-only-change" = "false" as BOOLEAN
+        => snapshots.skip_access_time;
+        /// Whether directories below a snapshottable one can be compared.
+        "dfs.namenode.snapshotdiff.allow.snap-root-descendant" = "true" as BOOLEAN => snapshots.diff_below_root;
+        /// Most entries of one page of a comparison.
+        "dfs.namenode.snapshotdiff.listing.limit" = "1000" as number::<u32>() => snapshots.diff_page;
+        /// Whether reports of DataNodes on slow others are taken.
+        "dfs.datanode.peer.stats.enabled" = "false" as BOOLEAN => slow.takes_peers, live PeerStats;
+        /// Whether reports of DataNodes on slow disks are taken: above 0.
+        "dfs.datanode.fileio.profiling.sampling.percentage" = "0" as SAMPLED => slow.takes_disks;
+        /// Time between reports of a DataNode on slow others and disks.
+        "dfs.datanode.outliers.report.interval" = "30m" as MILLIS => slow.report_interval;
+        /// Slow DataNodes that monitors are shown.
+        "dfs.datanode.max.nodes.to.report" = "5" as number::<usize>() => slow.nodes_shown, live SlowShown;
+        /// Slow disks that monitors are shown.
+        "dfs.datanode.max.disks.to.report" = "5" as number::<usize>() => slow.disks_shown;
+        /// Slow DataNodes that are kept off, at most.
+        "dfs.namenode.max.slowpeer.collect.nodes" = "5" as number::<usize>()
+        => slow.nodes_avoided, live SlowAvoided;
+        /// Time after which the slow DataNodes that are kept off are chosen anew.
+        "dfs.namenode.slowpeer.collect.interval" = "30m" as MILLIS => slow.collect_interval, live SlowCollect;
+        /// Whether readers get slow DataNodes last.
+        "dfs.namenode.avoid.read.slow.datanode" = "false" as BOOLEAN => slow.avoid_for_read, live SlowRead;
+        /// Whether slow DataNodes get no new blocks while others will do.
+        "dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled" = "false" as BOOLEAN
+        => slow.avoid_for_write, live SlowWrite;
     }
-}
-
-/// The type of checksums that clients are told to use. Key `dfs.checksum.type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum ChecksumType {
-    /// No checksums.
-    Null,
-    /// The CRC of zip and Ethernet.
-    Crc32,
-    /// Castagnoli's.
-    #[default]
-    Crc32c,
-}
-
-/// Who brings replicas to where storage policies say. Key `dfs.storage.policy.satisfier.mode`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum SatisfierMode {
-    /// Nobody, but who runs a mover.
-    #[default]
-    None,
-    /// A service outside of the NameNode (`hdfs sps`), which fetches what clients ask for.
-    External,
-}
-
-/// A NameNode's settings.
-#[derive(Clone, Debug)]
-pub struct NameNodeConfig {
-    /// The folder of log and store. Key `dfs.namenode.name.dir`.
-    pub name_dir: PathBuf,
-    /// `dfs.namenode.storage.dir.perm`: permission bits of that folder.
-    pub name_dir_mode: u32,
-    /// Formats `name_dir` at start when it is empty or missing; otherwise that is an error.
-    pub format_if_empty: bool,
-    /// Goes back to the rollback point of a rolling upgrade; without one that is an error.
-    pub roll_back: bool,
-    /// Cluster id given when formatting; a random one when `None`.
-    pub cluster_id: Option<String>,
-    /// Where RPC listens; port 0 takes a free one. Key `dfs.namenode.rpc-address`.
-    pub rpc_addr: SocketAddr,
-    /// Where RPC listens for clients that know no erasure coding, if it does: `cairn.namenode.plain.rpc-address`.
-    pub plain_rpc_addr: Option<SocketAddr>,
-    /// Where HTTP listens, if at all. Key `dfs.namenode.http-address`.
-    pub http_addr: Option<SocketAddr>,
-    /// Where HTTPS listens, and with which certificate, if at all. Keys `dfs.http.policy`, `dfs.namenode.https-address`.
-    pub https: Option<(SocketAddr, TlsFiles)>,
-    /// How clients by HTTP show who they are; they are believed for `None`.
-    pub http_auth: Option<HttpAuth>,
-    /// How long an HTTP connection may rest: `hadoop.http.idle_timeout.ms`.
-    pub http_idle_timeout: Duration,
-    /// Longest RPC request accepted, bytes. Key `ipc.maximum.data.length`.
-    pub rpc_max_request_len: usize,
-    /// Bytes that requests of all connections may take: `cairn.namenode.request-memory`.
-    pub request_memory: u64,
-    /// An idle RPC connection is closed after this. Key `ipc.client.connection.maxidletime` and
-    /// its kin; Hadoop's server scans less often than its clients close.
-    pub rpc_idle_timeout: Duration,
-    /// Whether the log names calls that take much longer than others. Key `ipc.server.log.slow.rpc`.
-    pub logs_slow_calls: bool,
-    /// What takes no longer is not named. Key `ipc.server.log.slow.rpc.threshold.ms`.
-    pub slow_call_threshold: Duration,
-    /// When an answered mutation is durable. No Hadoop key (edits are always synced there).
-    pub durability: Durability,
-    /// Bytes of memory that the store's cache may take. No Hadoop key.
-    pub store_cache_len: usize,
-
-    /// Block length for clients that name none. Key `dfs.blocksize`.
-    pub block_len: u64,
-    /// Smallest block length of a new file. Key `dfs.namenode.fs-limits.min-block-size`.
-    pub min_block_len: u64,
-    /// Key `dfs.bytes-per-checksum`.
-    pub bytes_per_checksum: u32,
-    /// Key `dfs.client-write-packet-size`.
-    pub write_packet_len: u32,
-    /// Key `io.file.buffer.size`.
-    pub file_buffer_len: u32,
-    /// Key `dfs.checksum.type`.
-    pub checksum_type: ChecksumType,
-    /// Minutes that clients keep deleted files in the trash; 0 for no trash. Key `fs.trash.interval`.
-    pub trash_interval_minutes: u64,
-    /// Minutes between checkpoints of the trash; 0 for the time above. Key `fs.trash.checkpoint.interval`.
-    pub trash_checkpoint_minutes: u64,
-    /// Whether what is in a trash and is no checkpoint is deleted. Key `fs.trash.clean.trashroot.enable`.
-    pub trash_cleans_others: bool,
-    /// Replication for clients that name none. Key `dfs.replication`.
-    pub replication: u16,
-    /// Key `dfs.namenode.replication.min`.
-    pub min_replication: u16,
-    /// Key `dfs.replication.max`.
-    pub max_replication: u16,
-    /// Blocks at the end of a file that may lack replicas when it is closed, if more are expected. Key
-    /// `dfs.namenode.file.close.num-committed-allowed`.
-    pub committed_allowed: usize,
-    /// Longest name of one path component, bytes of UTF-8; 0 for no limit.
-    /// Key `dfs.namenode.fs-limits.max-component-length`.
-    pub max_component_len: usize,
-    /// Entries in one directory. Key `dfs.namenode.fs-limits.max-directory-items`.
-    pub max_directory_items: u64,
-    /// Inodes and blocks together; 0 for any number. Key `dfs.namenode.max.objects`.
-    pub max_objects: u64,
-    /// Directories that nobody deletes or renames while they are not empty, sorted. Key `fs.protected.directories`.
-    pub protected_directories: Vec<String>,
-    /// Whether that holds for the directories in them as well. Key `dfs.protected.subdirectories.enable`.
-    pub protects_subdirectories: bool,
-    /// Blocks of one file. Key `dfs.namenode.fs-limits.max-blocks-per-file`.
-    pub max_blocks_per_file: u64,
-    /// Extended attributes of one inode. Key `dfs.namenode.fs-limits.max-xattrs-per-inode`.
-    pub max_xattrs_per_inode: u64,
-    /// Bytes of one extended attribute's name and value.
-    /// Key `dfs.namenode.fs-limits.max-xattr-size`.
-    pub max_xattr_len: u64,
-    /// Whether extended attributes can be used. Key `dfs.namenode.xattrs.enabled`.
-    pub xattrs_enabled: bool,
-    /// Whether access control lists can be used. Key `dfs.namenode.acls.enabled`.
-    pub acls_enabled: bool,
-    /// Whether children with a default list ignore the client's umask. Key
-    /// `dfs.namenode.posix.acl.inheritance.enabled`.
-    pub posix_acl_inheritance: bool,
-    /// Whether quotas by type of storage can be set. Key `dfs.quota.by.storage.type.enabled`.
-    pub type_quotas_enabled: bool,
-    /// Whether the rights to all that is below a path are asked for before its content is summed up, not on the way.
-    /// Key `dfs.permissions.ContentSummary.subAccess`.
-    pub summaries_check_first: bool,
-    /// Whether the owner of a folder can set quotas of those in it. Key `dfs.permissions.allow.owner.set.quota`.
-    pub owners_set_quotas: bool,
-    /// Limits and switches of snapshots. Keys `dfs.namenode.snapshot.*`, `dfs.namenode.snapshotdiff.*`.
-    pub snapshots: SnapshotSettings,
-    /// Whether a snapshot is deleted only when it is the earliest of its directory.
-    /// Key `dfs.namenode.snapshot.deletion.ordered`.
-    pub snapshots_deleted_in_order: bool,
-    /// How often snapshots are deleted that have become the earliest.
-    /// Key `dfs.namenode.snapshot.deletion.ordered.gc.period.ms`.
-    pub snapshot_collection_period: Duration,
-    /// Whether snapshottable directories have trash of their own. Key `dfs.namenode.snapshot.trashroot.enabled`.
-    pub snapshot_trash_roots: bool,
-    /// Blocks of one answer that lists lost ones. Key `dfs.namenode.max-corrupt-file-blocks-returned`.
-    pub corrupt_files_page: usize,
-    /// Entries of one listing answer. Key `dfs.ls.limit`.
-    pub listing_limit: usize,
-    /// Open files of one page of a list of them. Key `dfs.namenode.list.openfiles.num.responses`.
-    pub open_files_page: usize,
-    /// Paths of one batched listing. Key `dfs.batched.ls.limit`.
-    pub batched_listing_limit: usize,
-    /// Time between walks over what cache directives name. Key
-    /// `dfs.namenode.path.based.cache.refresh.interval.ms`.
-    pub cache_refresh_interval: Duration,
-    /// A DataNode that has not obeyed is told again what to cache after this. Key
-    /// `dfs.namenode.path.based.cache.retry.interval.ms`.
-    pub cache_retry_interval: Duration,
-    /// Whether DataNodes are told to cache anything; directives can be made all the same. Key
-    /// `dfs.namenode.caching.enabled`.
-    pub caching_enabled: bool,
-    /// Pools of one `listCachePools`. Key `dfs.namenode.list.cache.pools.num.responses`.
-    pub cache_pools_page: usize,
-    /// Directives of one `listCacheDirectives`. Key `dfs.namenode.list.cache.directives.num.responses`.
-    pub cache_directives_page: usize,
-    /// Events of one `getEditsFromTxid`. Key `dfs.namenode.inotify.max.events.per.rpc`.
-    pub inotify_events_page: usize,
-    /// Bytes of events that are kept on the disk at most. Key `cairn.namenode.inotify.history`.
-    pub inotify_history_len: u64,
-    /// Bytes of the log that stay behind the store, so that backups can have changes only.
-    pub kept_log_len: u64,
-    /// Precision of access times; zero turns them off. Key `dfs.namenode.accesstime.precision`.
-    pub access_time_precision: Duration,
-
-    /// Whether permissions are checked. Key `dfs.permissions.enabled`.
-    pub permissions_enabled: bool,
-    /// Reads the configuration files again, for settings that can change; `None` where there are none.
-    pub reload: Option<Reload<NameNodeConfig>>,
-    /// The user who may do everything; the user of this process when `None`.
-    pub superuser: Option<String>,
-    /// How clients show who they are; they are believed for `None`. Key `hadoop.security.authentication`.
-    pub security: Option<SecurityConfig>,
-    /// DataNodes and clients are to encrypt all data. Key `dfs.encrypt.data.transfer`.
-    pub encrypts_data: bool,
-    /// What block tokens are like; there are none for `None`. Key `dfs.block.access.token.enable`.
-    pub block_tokens: Option<BlockTokenConfig>,
-    /// The group whose members may do everything. Key `dfs.permissions.superusergroup`.
-    pub supergroup: String,
-    /// Which groups users are in.
-    pub groups: GroupsConfig,
-    /// Properties that say who may use which protocol, with blanks as they stand there; `None` where everybody may use
-    /// all. Keys `hadoop.security.authorization`, `security.*`.
-    pub service_policy: Option<Vec<(String, String)>>,
-    /// The folder of users' homes, whose trash is emptied. Key `dfs.user.home.dir.prefix`.
-    pub homes: String,
-
-    /// The policy that `setPolicy` without a name sets, enabled at format; none when empty.
-    /// Key `dfs.namenode.ec.system.default.policy`.
-    pub ec_default_policy: String,
-    /// Longest cell of a user-defined policy, bytes. Key `dfs.namenode.ec.policies.max.cellsize`.
-    pub ec_max_cell_len: u32,
-    /// Whether policies can be added. Key `dfs.namenode.ec.userdefined.policy.allowed`.
-    pub ec_user_policies: bool,
-    /// How long a file must be closed until its blocks may be put into contiguous groups. Key
-    /// `cairn.ec.contiguous.quiet-time`.
-    pub group_quiet: Duration,
-    /// The same for a short last block; twice as long after each append that met it, up to a week. Key
-    /// `cairn.ec.contiguous.short-quiet-time`.
-    pub group_short_quiet: Duration,
-    /// Fewest bytes of a block that may be put into a contiguous group. Key `cairn.ec.contiguous.min-length`.
-    pub group_len_min: u64,
-    /// Whether shorter blocks are packed into containers. Key `cairn.ec.packing.enabled`.
-    pub packs: bool,
-    /// Bytes of the packed blocks of one container, about. Key `cairn.ec.packing.container-size`.
-    pub container_len: u64,
-    /// How long blocks wait for others until they are packed in smaller containers. Key `cairn.ec.packing.patience`.
-    pub pack_patience: Duration,
-    /// The part of the bytes of a group of containers that may be of no block any more. Key
-    /// `cairn.ec.packing.dead-share`.
-    pub pack_dead_share: f64,
-    /// The part of the bytes of three copies that a contiguous group may take at most. Key `cairn.ec.contiguous.pays`.
-    pub group_pays: f64,
-    /// The part of the bytes of a contiguous group's members that may be of no file any more. Key
-    /// `cairn.ec.contiguous.dead-share`.
-    pub group_dead_share: f64,
-    /// How long stays what a striped file was made of before it was converted. Key `cairn.ec.convert.keep-old`.
-    pub keep_converted: Duration,
-
-    /// Heartbeat interval told to no one, but used to judge silence. Key `dfs.heartbeat.interval`.
-    pub heartbeat_interval: Duration,
-    /// Key `dfs.namenode.heartbeat.recheck-interval`. A DataNode is dead after
-    /// `2 * heartbeat_recheck_interval + 10 * heartbeat_interval` of silence.
-    pub heartbeat_recheck_interval: Duration,
-    /// A DataNode is stale after this silence. Key `dfs.namenode.stale.datanode.interval`.
-    pub stale_interval: Duration,
-    /// Whether readers get stale DataNodes last. Key `dfs.namenode.avoid.read.stale.datanode`.
-    pub avoid_stale_for_read: bool,
-    /// Whether writers get none, unless most are stale. Key `dfs.namenode.avoid.write.stale.datanode`.
-    pub avoid_stale_for_write: bool,
-    /// Part of the DataNodes that are stale from which on writers get such again. Key
-    /// `dfs.namenode.write.stale.datanode.ratio`.
-    pub stale_write_ratio: f64,
-    /// Surplus is deleted first from a DataNode that is so many heartbeats behind others.
-    /// Key `dfs.namenode.tolerate.heartbeat.multiplier`.
-    pub tolerated_heartbeats: u32,
-    /// Key `dfs.namenode.redundancy.interval.seconds`.
-    pub redundancy_interval: Duration,
-    /// How long a call of a DataNode that waits for work is held, 30 s at most; zero lets work wait for
-    /// heartbeats, as Hadoop's does. Key `cairn.namenode.order-hold`.
-    pub order_hold: Duration,
-    /// Planned copies are forgotten and planned anew after this.
-    /// Key `dfs.namenode.reconstruction.pending.timeout-sec`.
-    pub pending_timeout: Duration,
-    /// Key `dfs.namenode.replication.work.multiplier.per.iteration`.
-    pub work_multiplier: u32,
-    /// Key `dfs.namenode.replication.max-streams`.
-    pub max_streams: u32,
-    /// Key `dfs.namenode.replication.max-streams-hard-limit`.
-    pub max_streams_hard: u32,
-    /// Deletions handed to one DataNode with one heartbeat. Key `dfs.block.invalidate.limit`.
-    pub invalidate_limit: usize,
-    /// Blocks that a volume must have room for to be given one. Key
-    /// `dfs.namenode.block-placement.min-blocks-for.write`.
-    pub blocks_of_room: u64,
-    /// How long after its start the NameNode has nothing deleted. Key `dfs.namenode.startup.delay.block.deletion.sec`.
-    pub deletion_delay: Duration,
-    /// Key `dfs.namenode.redundancy.considerLoad`.
-    pub consider_load: bool,
-    /// Key `dfs.namenode.redundancy.considerLoad.factor`.
-    pub load_factor: f64,
-    /// Time between walks that look for blocks and groups that no scanner compares with a record, zero for
-    /// none. Key `cairn.namenode.scrub.period`.
-    pub scrub_period: Duration,
-    /// What one DataNode reads for them in a second, at most; 0 for nothing.
-    /// Key `cairn.namenode.scrub.bytes-per-second`.
-    pub scrub_bytes_per_second: u64,
-    /// What is done with DataNodes and disks that DataNodes call slow.
-    pub slow: SlowConfig,
-    /// Where racks are looked up.
-    pub racks: RackSource,
-    /// Whether a DataNode is refused when the program that is to tell its rack does not; it is in the default one
-    /// otherwise. Key `dfs.namenode.reject-unresolved-dn-topology-mapping`.
-    pub refuses_unknown_racks: bool,
-    /// Tells whether an address has a name. DataNodes at one that has none are refused; with `None` nobody is asked.
-    /// Key `dfs.namenode.datanode.registration.ip-hostname-check`.
-    pub name_check: Option<fn(IpAddr) -> bool>,
-    /// DataNodes that may register, one `host`, `address` or `address:port` a line; all when `None`.
-    /// Key `dfs.hosts`.
-    pub hosts_file: Option<PathBuf>,
-    /// DataNodes that are to be decommissioned. Key `dfs.hosts.exclude`.
-    pub hosts_exclude_file: Option<PathBuf>,
-    /// What `hosts_file` is. Key `dfs.namenode.hosts.provider.classname`.
-    pub hosts_format: HostsFormat,
-    /// Key `dfs.namenode.decommission.interval`.
-    pub decommission_interval: Duration,
-    /// Key `dfs.namenode.decommission.max.concurrent.tracked.nodes`; 0 for no limit.
-    pub max_tracked_nodes: usize,
-    /// Key `dfs.namenode.maintenance.replication.min`.
-    pub maintenance_min_replication: u16,
-    /// Replicas that are to be in distinct upgrade domains, if these count. Keys
-    /// `dfs.block.replicator.classname` and `dfs.namenode.upgrade.domain.factor`.
-    pub upgrade_domain_factor: Option<usize>,
-
-    /// Share of blocks that must be found before safe mode ends. Key
-    /// `dfs.namenode.safemode.threshold-pct`.
-    pub safe_mode_threshold: f64,
-    /// Replicas with which a block counts as found, if not `min_replication`. Key
-    /// `dfs.namenode.safemode.replication.min`.
-    pub safe_mode_min_replication: Option<u16>,
-    /// Share of blocks that must be found before those that lack redundancy are queued, and so told, if not that of
-    /// safe mode. Key `dfs.namenode.replqueue.threshold-pct`.
-    pub queue_threshold: Option<f64>,
-    /// DataNodes that must live before safe mode ends. Key `dfs.namenode.safemode.min.datanodes`.
-    pub safe_mode_min_datanodes: usize,
-    /// How long both must hold. Key `dfs.namenode.safemode.extension`.
-    pub safe_mode_extension: Duration,
-
-    /// Bytes that must be free where the NameNode keeps its files, else it is in safe mode. Key
-    /// `dfs.namenode.resource.du.reserved`.
-    pub reserved_len: u64,
-    /// Further folders where that much must be free. Key `dfs.namenode.resource.checked.volumes`.
-    pub checked_dirs: Vec<PathBuf>,
-    /// Time between looks at what is free. Key `dfs.namenode.resource.check.interval`.
-    pub resource_check_interval: Duration,
-
-    /// After this silence of its holder a lease can be taken. Key `dfs.namenode.lease-soft-limit` is
-    /// not in Hadoop, which has it fixed at 60 s.
-    pub lease_soft_limit: Duration,
-    /// After this the NameNode recovers it. Key `dfs.namenode.lease-hard-limit-sec`.
-    pub lease_hard_limit: Duration,
-    /// Key `dfs.namenode.lease-recheck-interval-ms`.
-    pub lease_recheck_interval: Duration,
-    /// Time between looks for lost files with the policy LAZY_PERSIST, which are deleted; zero for none.
-    /// Key `dfs.namenode.lazypersist.file.scrub.interval.sec`.
-    pub lazy_persist_scrub_interval: Duration,
-    /// Whether storage policies can be set, unset and satisfied. Key `dfs.storage.policy.enabled`.
-    pub storage_policies_enabled: bool,
-    /// Whether only the superuser may set and unset them. Key `dfs.storage.policy.permissions.superuser-only`.
-    pub storage_policies_superuser_only: bool,
-    /// The storage policy of files for which none is set. Key `dfs.storage.default.policy`.
-    pub default_storage_policy: StoragePolicy,
-    /// Key `dfs.storage.policy.satisfier.mode`.
-    pub satisfier_mode: SatisfierMode,
-    /// Requests that wait for the satisfier, at most. Key `dfs.storage.policy.satisfier.max.outstanding.paths`.
-    pub satisfier_queue_limit: usize,
-    /// Encryption zones.
-    pub encryption: EncryptionConfig,
-    /// What is told of calls.
-    pub audit: AuditConfig,
-    /// How long answers to retried calls are kept. Key `dfs.namenode.retrycache.expirytime.millis`.
-    pub retry_cache_expiry: Duration,
-    /// How many of them are kept; 0 for any number. Key `cairn.namenode.retrycache.max-entries`.
-    pub retry_cache_max: u64,
-
-    /// What reads blocks for `fsck -move`, which fails without. No Hadoop key.
-    pub salvager: Option<Arc<dyn Salvager>>,
-    /// What serves the tree by HTTP, beside the pages: `dfs.webhdfs.enabled`.
-    pub web: Option<Web>,
-
-    /// All configuration as read, for `/conf`.
-    pub properties: Vec<(String, String)>,
-    /// The NameNodes that this one agrees with on one log; none for a NameNode that stands alone.
-    pub quorum: Option<QuorumConfig>,
-}
-
-impl Default for NameNodeConfig {
-    fn default() -> Self {
-        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        NameNodeConfig {
-            name_dir: PathBuf::from("/tmp/hadoop/dfs/name"),
-            name_dir_mode: 0o700,
-            format_if_empty: false,
-            roll_back: false,
-            cluster_id: None,
-            rpc_addr: SocketAddr::new(loopback, 8020),
-            plain_rpc_addr: None,
-            http_addr: Some(SocketAddr::new(loopback, 9870)),
-            https: None,
-            http_auth: None,
-            http_idle_timeout: Duration::from_secs(60),
-            rpc_max_request_len: (128 * MIB) as usize,
-            request_memory: 1024 * MIB,
-            rpc_idle_timeout: Duration::from_secs(120),
-            logs_slow_calls: false,
-            slow_call_threshold: Duration::ZERO,
-            durability: Durability::Stable,
-            store_cache_len: (256 * MIB) as usize,
-            block_len: 128 * MIB,
-            min_block_len: MIB,
-            bytes_per_checksum: 512,
-            write_packet_len: (64 * KIB) as u32,
-            file_buffer_len: (4 * KIB) as u32,
-            checksum_type: ChecksumType::Crc32c,
-            trash_interval_minutes: 0,
-            trash_checkpoint_minutes: 0,
-            trash_cleans_others: false,
-            replication: 3,
-            min_replication: 1,
-            max_replication: 512,
-            committed_allowed: 0,
-            max_component_len: 255,
-            max_directory_items: 1024 * 1024,
-            max_objects: 0,
-            protected_directories: Vec::new(),
-            protects_subdirectories: false,
-            max_blocks_per_file: 10_000,
-            max_xattrs_per_inode: 32,
-            max_xattr_len: 16 * KIB,
-            xattrs_enabled: true,
-            acls_enabled: true,
-            posix_acl_inheritance: true,
-            type_quotas_enabled: true,
-            summaries_check_first: false,
-            owners_set_quotas: false,
-            corrupt_files_page: 100,
-            snapshots: SnapshotSettings::default(),
-            snapshots_deleted_in_order: false,
-            snapshot_collection_period: Duration::from_secs(300),
-            snapshot_trash_roots: false,
-            listing_limit: 1000,
-            open_files_page: 1000,
-            batched_listing_limit: 100,
-            cache_refresh_interval: Duration::from_secs(30),
-            cache_retry_interval: Duration::from_secs(30),
-            caching_enabled: true,
-            cache_pools_page: 100,
-            cache_directives_page: 100,
-            inotify_events_page: 1000,
-            inotify_history_len: 128 << 20,
-            kept_log_len: 256 << 20,
-            access_time_precision: Duration::from_secs(3600),
-            permissions_enabled: true,
-            reload: None,
-            superuser: None,
-            security: None,
-            encrypts_data: false,
-            block_tokens: None,
-            supergroup: "supergroup".into(),
-            groups: GroupsConfig::default(),
-            service_policy: None,
-            homes: "/user".into(),
-            ec_default_policy: "RS-6-3-1024k".into(),
-            ec_max_cell_len: (4 * MIB) as u32,
-            ec_user_policies: true,
-            group_quiet: Duration::from_secs(600),
-            group_short_quiet: Duration::from_secs(3600),
-            group_len_min: MIB,
-            packs: false,
-            container_len: 64 * MIB,
-            pack_patience: Duration::from_secs(24 * 3600),
-            pack_dead_share: 0.2,
-            group_pays: 0.6,
-            group_dead_share: 0.25,
-            keep_converted: Duration::from_secs(24 * 3600),
-            heartbeat_interval: Duration::from_secs(3),
-            heartbeat_recheck_interval: Duration::from_secs(300),
-            stale_interval: Duration::from_secs(30),
-            avoid_stale_for_read: true,
-            avoid_stale_for_write: true,
-            stale_write_ratio: 0.5,
-            tolerated_heartbeats: 4,
-            redundancy_interval: Duration::from_secs(3),
-            order_hold: Duration::from_secs(30),
-            pending_timeout: Duration::from_secs(300),
-            work_multiplier: 2,
-            max_streams: 2,
-            max_streams_hard: 4,
-            invalidate_limit: 1000,
-            blocks_of_room: 1,
-            deletion_delay: Duration::ZERO,
-            scrub_period: Duration::from_secs(504 * 3600),
-            scrub_bytes_per_second: 4 * MIB,
-            consider_load: true,
-            load_factor: 2.0,
-            slow: SlowConfig::default(),
-            racks: RackSource::Default,
-            refuses_unknown_racks: false,
-            name_check: Some(host_names::is_resolved),
-            hosts_file: None,
-            hosts_exclude_file: None,
-            hosts_format: HostsFormat::Lists,
-            decommission_interval: Duration::from_secs(30),
-            max_tracked_nodes: 100,
-            maintenance_min_replication: 1,
-            upgrade_domain_factor: None,
-            safe_mode_threshold: 0.999,
-            safe_mode_min_replication: None,
-            queue_threshold: None,
-            safe_mode_min_datanodes: 0,
-            safe_mode_extension: Duration::from_secs(30),
-            reserved_len: 100 * MIB,
-            checked_dirs: Vec::new(),
-            resource_check_interval: Duration::from_secs(5),
-            lease_soft_limit: Duration::from_secs(60),
-            lease_hard_limit: Duration::from_secs(1200),
-            lease_recheck_interval: Duration::from_secs(2),
-            lazy_persist_scrub_interval: Duration::from_secs(300),
-            storage_policies_enabled: true,
-            storage_policies_superuser_only: false,
-            default_storage_policy: StoragePolicy::HOT,
-            satisfier_mode: SatisfierMode::None,
-            satisfier_queue_limit: 10_000,
-            encryption: EncryptionConfig::default(),
-            audit: AuditConfig::default(),
-            retry_cache_expiry: Duration::from_secs(600),
-            retry_cache_max: 1 << 20,
-            salvager: None,
-            web: None,
-            properties: Vec::new(),
-            quorum: None,
-        }
+    by_hand {
+        /// The folder of log and store, of which the first counts.
+        "dfs.namenode.name.dir" = "/tmp/hadoop/dfs/name" as "folders";
+        /// Where RPC listens; behind it may stand a nameservice and one of its NameNodes.
+        "dfs.namenode.rpc-address" = "127.0.0.1:8020" as "host:port";
+        /// The host that RPC listens at, where it is another than the one that others know.
+        "dfs.namenode.rpc-bind-host" = "" as "host";
+        /// Fewest replicas with which a block is complete.
+        "dfs.namenode.replication.min" = "1" as "number above 0";
+        /// Most replicas that a file can be given.
+        "dfs.replication.max" = "512" as "number up to 32767";
+        /// How replicas are spread: ...PolicyWithUpgradeDomain heeds upgrade domains, all others racks.
+        "dfs.block.replicator.classname" =
+        "org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicyDefault" as "class", live Placement;
+        /// Replicas that are to be in distinct upgrade domains, where these are heeded.
+        "dfs.namenode.upgrade.domain.factor" = "3" as "number";
+        /// A file of lines with a host or address and its rack; it goes before the program.
+        "net.topology.table.file.name" = "" as "file";
+        /// A program that gets an address and prints its rack.
+        "net.topology.script.file.name" = "" as "file";
+    }
+    others {
+        /// The folder of log and store: `dfs.namenode.name.dir`.
+        name_dir: PathBuf = PathBuf::from("/tmp/hadoop/dfs/name");
+        /// Formats `name_dir` at start when it is empty or missing; otherwise that is an error.
+        format_if_empty: bool = false;
+        /// Goes back to the rollback point of a rolling upgrade; without one that is an error.
+        roll_back: bool = false;
+        /// Cluster id given when formatting; a random one when `None`.
+        cluster_id: Option<String> = None;
+        /// Where RPC listens; port 0 takes a free one: `dfs.namenode.rpc-address`.
+        rpc_addr: SocketAddr = ([127, 0, 0, 1], 8020).into();
+        /// An idle RPC connection is closed after this. Hadoop's server scans less often than its clients close.
+        rpc_idle_timeout: Duration = Duration::from_secs(120);
+        /// Where HTTPS listens, and with which certificate, if at all: `dfs.http.policy`, `dfs.namenode.https-address`.
+        https: Option<(SocketAddr, TlsFiles)> = None;
+        /// How clients by HTTP show who they are; they are believed for `None`.
+        http_auth: Option<HttpAuth> = None;
+        /// `dfs.namenode.replication.min`.
+        min_replication: u16 = 1;
+        /// `dfs.replication.max`.
+        max_replication: u16 = 512;
+        /// Limits and switches of snapshots.
+        snapshots: SnapshotSettings = SnapshotSettings::default();
+        /// What is done with DataNodes and disks that DataNodes call slow.
+        slow: SlowConfig = SlowConfig::default();
+        /// Where racks are looked up.
+        racks: RackSource = RackSource::Default;
+        /// Replicas that are to be in distinct upgrade domains, if these count: `dfs.block.replicator.classname`,
+        /// `dfs.namenode.upgrade.domain.factor`.
+        upgrade_domain_factor: Option<usize> = None;
+        /// Reads the configuration files again, for settings that can change; `None` where there are none.
+        reload: Option<Reload<NameNodeConfig>> = None;
+        /// How clients show who they are; they are believed for `None`: `hadoop.security.authentication`.
+        security: Option<SecurityConfig> = None;
+        /// DataNodes and clients are to encrypt all data: `dfs.encrypt.data.transfer`.
+        encrypts_data: bool = false;
+        /// What block tokens are like; there are none for `None`: `dfs.block.access.token.enable`.
+        block_tokens: Option<BlockTokenConfig> = None;
+        /// Which groups users are in.
+        groups: GroupsConfig = GroupsConfig::default();
+        /// Properties that say who may use which protocol, with blanks as they stand there; `None` where everybody may
+        /// use all: `hadoop.security.authorization`, `security.*`.
+        service_policy: Option<Vec<(String, String)>> = None;
+        /// Encryption zones.
+        encryption: EncryptionConfig = EncryptionConfig::default();
+        /// What is told of calls.
+        audit: AuditConfig = AuditConfig::default();
+        /// What reads blocks for `fsck -move`, which fails without.
+        salvager: Option<Arc<dyn Salvager>> = None;
+        /// What serves the tree by HTTP, beside the pages: `dfs.webhdfs.enabled`.
+        web: Option<Web> = None;
+        /// All configuration as read, for `/conf`.
+        properties: Vec<(String, String)> = Vec::new();
+        /// The NameNodes that this one agrees with on one log; none for a NameNode that stands alone.
+        quorum: Option<QuorumConfig> = None;
     }
 }
 
 impl NameNodeConfig {
+    /// All keys of the tables that make a NameNode's settings, with the defaults that a file could say.
+    pub fn defaults() -> Vec<(&'static str, &'static str)> {
+        let own = [defaults(NameNodeConfig::KEYS), defaults(AuditConfig::KEYS)].concat();
+        let others = [defaults(EncryptionConfig::KEYS), defaults(GroupsConfig::KEYS)].concat();
+        [own, others].concat()
+    }
+
+    /// Of them those that can change while it runs.
+    pub(crate) fn live() -> Vec<(&'static str, &'static str)> {
+        [live(NameNodeConfig::KEYS), live(AuditConfig::KEYS)].concat()
+    }
+
     /// The storage policy in force where `set` is set; 0 for none.
     pub fn storage_policy(&self, set: u8) -> StoragePolicy {
         match set {

@@ -11,6 +11,7 @@ use cairn_namespace::snapshot::listing;
 use cairn_redundancy::{AdminState, DataNode};
 use serde_json::{Map, Value, json};
 
+use crate::config::NameNodeConfig;
 use crate::fsck;
 use crate::node::NameNode;
 use cairn_net::http::{Answer, Request, Response};
@@ -58,7 +59,7 @@ fn fixed_page(pages: &Pages, request: &Request) -> Response {
     let node = &pages.node;
     match request.path.as_str() {
         "/jmx" => jmx(node, request),
-        "/conf" => monitoring::conf(&node.config.properties),
+        "/conf" => monitoring::conf(&node.config.properties, &NameNodeConfig::defaults()),
         "/health" => health(node),
         "/leaving" => Response::ok(JSON, leaving::page(node, request)),
         "/operations" => Response::ok(JSON, operations::page(node)),

@@ -60,7 +60,7 @@ use crate::node::reencryptor::Reencryptor;
 use crate::node::satisfier::Satisfier;
 use crate::operations::Operations;
 use crate::pages::{self, FILES, Files, Pages};
-use crate::protocol::{self, PlainProtocols, Protocols};
+use crate::protocol::{PlainProtocols, Protocols};
 use crate::reencryption;
 use crate::resources;
 use crate::satisfier;
@@ -228,7 +228,7 @@ impl NameNode {
                 operations: Operations::default(),
                 reconfiguration: Reconfiguration::new(
                     config.reload.clone(),
-                    protocol::reconfigure::PROPERTIES.to_vec(),
+                    NameNodeConfig::live(),
                 ),
                 walks: Arc::new(Semaphore::new(WALKS)),
                 groups,

@@ -4,6 +4,7 @@
 use crate::durations::{BOUNDS, Durations};
 use crate::http::{Request, Response};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 
 pub mod calls;
@@ -43,15 +44,19 @@ fn matches_query(name: &str, query: &str) -> bool {
     fits(own_domain, domain) && found && (open || each.count() == own.len())
 }
 
-/// `/conf`: the keys that were set and their values, but for those that are secret.
+/// `/conf`: the keys that were set and their values, but for those that are secret, and of those that were not set the
+/// `defaults`.
 ///
 /// Source: Hadoop 3.5.0 `ConfServlet`.
-pub fn conf(properties: &[(String, String)]) -> Response {
-    let property = |(key, value): &(String, String)| {
+pub fn conf(properties: &[(String, String)], defaults: &[(&str, &str)]) -> Response {
+    let mut all: BTreeMap<&str, (&str, &str)> =
+        defaults.iter().map(|(key, value)| (*key, (*value, "default"))).collect();
+    all.extend(properties.iter().map(|(key, value)| (key.as_str(), (value.as_str(), "cairn"))));
+    let property = |(key, (value, resource)): (&str, (&str, &str))| {
         let value = if is_secret(key) { "<redacted>" } else { value };
-        json!({"key": key, "value": value, "isFinal": false, "resource": "cairn"})
+        json!({"key": key, "value": value, "isFinal": false, "resource": resource})
     };
-    let properties: Vec<Value> = properties.iter().map(property).collect();
+    let properties: Vec<Value> = all.into_iter().map(property).collect();
     Response::ok(JSON, json!({ "properties": properties }).to_string())
 }
 
@@ -192,6 +197,20 @@ mod tests {
         for key in ["dfs.block.access.token.enable", "dfs.namenode.name.dir", "fs.defaultFS"] {
             assert!(!is_secret(key), "{key}");
         }
+    }
+
+    #[test]
+    fn what_was_set_goes_before_defaults() {
+        let set = [("b", "2"), ("a.secret", "x")].map(|(k, v)| (k.to_string(), v.to_string()));
+        let page = conf(&set, &[("b", "1"), ("c", "3")]);
+        let page: Value = serde_json::from_slice(&page.body).unwrap();
+        let of = |at: usize, what: &str| page["properties"][at][what].as_str().unwrap().to_string();
+        let all: Vec<_> =
+            (0..3).map(|at| ["key", "value", "resource"].map(|w| of(at, w))).collect();
+        let expected =
+            [["a.secret", "<redacted>", "cairn"], ["b", "2", "cairn"], ["c", "3", "default"]];
+        assert_eq!(all, expected.map(|row| row.map(str::to_string)));
+        assert_eq!(page["properties"].as_array().unwrap().len(), 3);
     }
 
     #[test]

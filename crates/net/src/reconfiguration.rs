@@ -67,7 +67,9 @@ pub struct Reconfiguration<C> {
 
 impl<C> Reconfiguration<C> {
     /// For a server that has just read its configuration. Without `reload` there are no files to read again.
-    pub fn new(reload: Option<Reload<C>>, properties: Vec<Property>) -> Reconfiguration<C> {
+    pub fn new(reload: Option<Reload<C>>, mut properties: Vec<Property>) -> Reconfiguration<C> {
+        // As Hadoop lists them.
+        properties.sort_unstable();
         let read = reload.as_ref().and_then(|reload| (reload.0)().ok());
         let values = read.map(|(_, values)| values).unwrap_or_default();
         let state = Mutex::new(State { values, ..State::default() });

@@ -1,6 +1,6 @@
 //! What a NameNode's encryption zones need: key servers, and how keys are asked for.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use cairn_conf::{Configuration, kms};
 use cairn_namenode::config::EncryptionConfig;
 
@@ -11,22 +11,7 @@ pub fn read(conf: &Configuration) -> Result<EncryptionConfig> {
         kms: kms::options(conf)?,
         ..EncryptionConfig::default()
     };
-    let cache = |name: &str| format!("hadoop.security.kms.client.encrypted.key.cache.{name}");
-    conf.number(&cache("size"), &mut c.ready.size)?;
-    conf.number(&cache("low-watermark"), &mut c.ready.low_watermark)?;
-    conf.millis(&cache("expiry"), &mut c.ready.expiry)?;
-    let loader = |name: &str| format!("dfs.namenode.edekcacheloader.{name}");
-    conf.millis(&loader("initial.delay.ms"), &mut c.warm_up_delay)?;
-    conf.millis(&loader("interval.ms"), &mut c.warm_up_interval)?;
-    conf.number(&loader("max-retries"), &mut c.warm_up_tries)?;
-    let zones = "dfs.namenode.list.encryption.zones.num.responses";
-    conf.number(zones, &mut c.listed_zones_max)?;
-    let statuses = "dfs.namenode.list.reencryption.status.num.responses";
-    conf.number(statuses, &mut c.listed_reencryptions_max)?;
-    let batch = "dfs.namenode.reencrypt.batch.size";
-    conf.number(batch, &mut c.reencryption_batch)?;
-    ensure!(c.reencryption_batch > 0, "{batch} is not positive");
-    conf.millis("dfs.namenode.reencrypt.sleep.interval", &mut c.reencryption_interval)?;
+    conf.fill(EncryptionConfig::KEYS, &mut c)?;
     Ok(c)
 }
 

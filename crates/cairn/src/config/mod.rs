@@ -7,7 +7,6 @@ mod memory;
 pub mod namenode;
 mod quorum;
 pub mod security;
-mod slow;
 pub mod tables;
 mod unsupported;
 pub mod webhdfs;

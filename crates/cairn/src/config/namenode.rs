@@ -1,17 +1,13 @@
 //! A NameNode's settings from Hadoop's keys.
 
 use super::{
-    Configuration, NameNodes, encryption, https, memory, quorum, security, slow, unsupported,
-    value, webhdfs,
+    Configuration, NameNodes, encryption, https, memory, quorum, security, unsupported, value,
+    webhdfs,
 };
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
-use cairn_namenode::config::{
-    AuditConfig, ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource, SatisfierMode,
-};
+use cairn_namenode::config::{AuditConfig, NameNodeConfig, RackSource};
 use cairn_net::groups::GroupsConfig;
-use cairn_stripe::StoragePolicy;
-use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,55 +15,18 @@ use std::time::Duration;
 /// Reads every key that a NameNode knows; what no key names keeps Hadoop's default.
 pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     unsupported::refuse(conf)?;
-    let mut c = NameNodeConfig::default();
-    addresses(conf, &mut c)?;
-    durability(conf, &mut c.durability)?;
-    files(conf, &mut c)?;
-    users(conf, &mut c)?;
-    redundancy(conf, &mut c)?;
-    c.racks = racks(conf)?;
-    conf.read("dfs.namenode.ec.system.default.policy", text, &mut c.ec_default_policy)?;
-    conf.number("dfs.namenode.ec.policies.max.cellsize", &mut c.ec_max_cell_len)?;
-    conf.boolean("dfs.namenode.ec.userdefined.policy.allowed", &mut c.ec_user_policies)?;
-    conf.seconds("cairn.ec.contiguous.quiet-time", &mut c.group_quiet)?;
-    conf.seconds("cairn.ec.contiguous.short-quiet-time", &mut c.group_short_quiet)?;
-    conf.bytes("cairn.ec.contiguous.min-length", &mut c.group_len_min)?;
-    conf.boolean("cairn.ec.packing.enabled", &mut c.packs)?;
-    conf.bytes("cairn.ec.packing.container-size", &mut c.container_len)?;
-    conf.seconds("cairn.ec.packing.patience", &mut c.pack_patience)?;
-    conf.read("cairn.ec.packing.dead-share", positive_ratio, &mut c.pack_dead_share)?;
-    conf.read("cairn.ec.contiguous.pays", positive_ratio, &mut c.group_pays)?;
-    conf.read("cairn.ec.contiguous.dead-share", positive_ratio, &mut c.group_dead_share)?;
-    conf.seconds("cairn.ec.convert.keep-old", &mut c.keep_converted)?;
-    conf.seconds("cairn.namenode.lease.soft-limit", &mut c.lease_soft_limit)?;
-    conf.seconds("cairn.namenode.scrub.period", &mut c.scrub_period)?;
-    conf.bytes("cairn.namenode.scrub.bytes-per-second", &mut c.scrub_bytes_per_second)?;
-    conf.seconds("dfs.namenode.lease-hard-limit-sec", &mut c.lease_hard_limit)?;
-    conf.millis("dfs.namenode.lease-recheck-interval-ms", &mut c.lease_recheck_interval)?;
-    let lazy = "dfs.namenode.lazypersist.file.scrub.interval.sec";
-    conf.seconds(lazy, &mut c.lazy_persist_scrub_interval)?;
-    let mode = |text: &str| match text.to_ascii_uppercase().as_str() {
-        "NONE" => Ok(SatisfierMode::None),
-        "EXTERNAL" => Ok(SatisfierMode::External),
-        _ => bail!("it takes none or external"),
-    };
-    conf.boolean("dfs.storage.policy.enabled", &mut c.storage_policies_enabled)?;
-    let only = "dfs.storage.policy.permissions.superuser-only";
-    conf.boolean(only, &mut c.storage_policies_superuser_only)?;
-    let policy = |text: &str| {
-        let found = StoragePolicy::ALL.into_iter().find(|policy| policy.name == text);
-        found.context("it takes the name of a storage policy, in capitals")
-    };
-    conf.read("dfs.storage.default.policy", policy, &mut c.default_storage_policy)?;
-    conf.read("dfs.storage.policy.satisfier.mode", mode, &mut c.satisfier_mode)?;
-    let limit = "dfs.storage.policy.satisfier.max.outstanding.paths";
-    conf.number(limit, &mut c.satisfier_queue_limit)?;
-    conf.millis("dfs.namenode.retrycache.expirytime.millis", &mut c.retry_cache_expiry)?;
-    conf.number("cairn.namenode.retrycache.max-entries", &mut c.retry_cache_max)?;
+    let mut c = NameNodeConfig { properties: conf.properties(), ..NameNodeConfig::default() };
+    let member = folder_and_quorum(conf, &mut c)?;
+    conf.fill(NameNodeConfig::KEYS, &mut c)?;
+    conf.fill(AuditConfig::KEYS, &mut c.audit)?;
+    conf.fill(GroupsConfig::KEYS, &mut c.groups)?;
+    addresses(conf, member, &mut c)?;
+    limits(conf, &mut c)?;
+    memory(conf, &mut c)?;
+    placement(conf, &mut c)?;
+    c.racks = racks(conf);
     c.service_policy = service_policy(conf)?;
     c.encryption = encryption::read(conf)?;
-    audit(conf, &mut c.audit)?;
-    conf.millis("hadoop.http.idle_timeout.ms", &mut c.http_idle_timeout)?;
     let web = https::read(conf, ("dfs.namenode.https-address", "0.0.0.0:9871"))?;
     c.http_addr = c.http_addr.filter(|_| web.is_plain);
     c.https = web.secure;
@@ -76,29 +35,12 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     c.encrypts_data = security::encrypts_data(conf, c.block_tokens.is_some())?;
     security::of_namenode(conf, &mut c)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
-    c.properties = conf.properties();
     Ok(c)
 }
 
-/// When an answer means that the bytes are on stable storage: `cairn.durability`.
-pub fn durability(conf: &Configuration, slot: &mut Durability) -> Result<()> {
-    let parse = |text: &str| match text {
-        "stable" => Ok(Durability::Stable),
-        "page-cache" => Ok(Durability::PageCache),
-        _ => bail!("it takes stable or page-cache"),
-    };
-    conf.read("cairn.durability", parse, slot)
-}
-
-fn positive(text: &str) -> Result<usize> {
-    Ok(text.parse::<NonZeroUsize>()?.get())
-}
-
-fn text(text: &str) -> Result<String> {
-    Ok(text.to_string())
-}
-
-fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
+/// Where the log and the store are, and of which quorum of which nameservice the NameNode is. Goes before the keys of
+/// the table.
+fn folder_and_quorum(conf: &Configuration, c: &mut NameNodeConfig) -> Result<Option<String>> {
     let dirs = conf.list("dfs.namenode.name.dir");
     if let Some(first) = dirs.first() {
         c.name_dir = value::folder(first);
@@ -107,21 +49,25 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         let used = c.name_dir.display();
         tracing::warn!(%used, "of dfs.namenode.name.dir only the first folder is used: keep it on storage that is redundant");
     }
-    conf.read(
-        "dfs.namenode.storage.dir.perm",
-        |text| Ok(value::mode(text)?),
-        &mut c.name_dir_mode,
-    )?;
-    let member = quorum::read(conf, &c.name_dir)?;
-    if let Some((_, of)) = &member {
+    let Some((service, quorum)) = quorum::read(conf, &c.name_dir)? else { return Ok(None) };
+    // After a start all DataNodes are to come; after a failover they are there.
+    c.safe_mode_extension = Duration::ZERO;
+    c.quorum = Some(quorum);
+    Ok(Some(service))
+}
+
+/// Where RPC and HTTP listen; those of a member of a quorum have keys of their own.
+fn addresses(conf: &Configuration, service: Option<String>, c: &mut NameNodeConfig) -> Result<()> {
+    let parse = |text: &str| Ok(value::address(text)?);
+    if let (Some(service), Some(of)) = (&service, &c.quorum) {
         c.rpc_addr = value::address(&of.members[&of.id].rpc)?;
-        // After a start all DataNodes are to come; after a failover they are there.
-        c.safe_mode_extension = Duration::ZERO;
-    } else if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
-        c.rpc_addr = value::address(&NameNodes::of(conf, &uri)?.only("Cairn has")?)?;
-    }
-    if member.is_none() {
-        conf.read("dfs.namenode.rpc-address", |text| Ok(value::address(text)?), &mut c.rpc_addr)?;
+        let own = format!("dfs.namenode.http-address.{service}.{}", of.id);
+        conf.read(&own, |text| Ok(Some(value::address(text)?)), &mut c.http_addr)?;
+    } else {
+        if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
+            c.rpc_addr = value::address(&NameNodes::of(conf, &uri)?.only("Cairn has")?)?;
+        }
+        conf.read("dfs.namenode.rpc-address", parse, &mut c.rpc_addr)?;
     }
     if let Some(host) = conf.get("dfs.namenode.rpc-bind-host") {
         let ip = match host.parse() {
@@ -132,27 +78,18 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         };
         c.rpc_addr.set_ip(ip);
     }
-    conf.read(
-        "cairn.namenode.plain.rpc-address",
-        |text| Ok(Some(value::address(text)?)),
-        &mut c.plain_rpc_addr,
-    )?;
-    let http = "dfs.namenode.http-address";
-    let own = member.as_ref().map(|(service, of)| format!("{http}.{service}.{}", of.id));
-    for key in [Some(http.to_string()), own].into_iter().flatten() {
-        conf.read(&key, |text| Ok(Some(value::address(text)?)), &mut c.http_addr)?;
+    Ok(())
+}
+
+/// Defaults that depend on the machine's memory.
+fn memory(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
+    let memory = memory::available();
+    if conf.get("cairn.namenode.request-memory").is_none() {
+        c.request_memory = request_memory(memory);
     }
-    c.quorum = member.map(|(_, of)| of);
-    let mut bytes = c.rpc_max_request_len as u64;
-    conf.bytes("ipc.maximum.data.length", &mut bytes)?;
-    c.rpc_max_request_len = usize::try_from(bytes)?;
-    c.request_memory = request_memory(memory::available());
-    conf.bytes("cairn.namenode.request-memory", &mut c.request_memory)?;
-    conf.boolean("ipc.server.log.slow.rpc", &mut c.logs_slow_calls)?;
-    conf.millis("ipc.server.log.slow.rpc.threshold.ms", &mut c.slow_call_threshold)?;
-    let mut cache = store_cache_len(memory::available());
-    conf.bytes("cairn.namenode.store.cache", &mut cache)?;
-    c.store_cache_len = usize::try_from(cache)?;
+    if conf.get("cairn.namenode.store.cache").is_none() {
+        c.store_cache_len = usize::try_from(store_cache_len(memory))?;
+    }
     Ok(())
 }
 
@@ -162,93 +99,9 @@ fn store_cache_len(memory: u64) -> u64 {
     (memory / 16).clamp(256 << 20, 1 << 30)
 }
 
-/// The paths as the NameNode knows them, sorted; what is no absolute path or reserved is left out.
-///
-/// Source: Hadoop 3.5.0 `FSDirectory#normalizePaths`.
-fn protected(listed: &[String]) -> Vec<String> {
-    let mut paths = Vec::new();
-    for path in listed {
-        // What follows two slashes is a host.
-        let is_absolute = path.starts_with('/') && !path.starts_with("//");
-        if !is_absolute || path == "/.reserved" || path.starts_with("/.reserved/") {
-            tracing::error!(path, "fs.protected.directories names what cannot be protected");
-            continue;
-        }
-        let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
-        paths.push(format!("/{}", names.join("/")));
-    }
-    paths.sort();
-    paths.dedup();
-    paths
-}
-
-fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
-    conf.bytes("dfs.blocksize", &mut c.block_len)?;
-    conf.bytes("dfs.namenode.fs-limits.min-block-size", &mut c.min_block_len)?;
-    conf.number("dfs.bytes-per-checksum", &mut c.bytes_per_checksum)?;
-    conf.number("dfs.client-write-packet-size", &mut c.write_packet_len)?;
-    conf.number("io.file.buffer.size", &mut c.file_buffer_len)?;
-    conf.number("fs.trash.interval", &mut c.trash_interval_minutes)?;
-    conf.number("fs.trash.checkpoint.interval", &mut c.trash_checkpoint_minutes)?;
-    conf.boolean("fs.trash.clean.trashroot.enable", &mut c.trash_cleans_others)?;
-    conf.read("dfs.user.home.dir.prefix", text, &mut c.homes)?;
-    conf.number("dfs.replication", &mut c.replication)?;
-    conf.number("dfs.namenode.file.close.num-committed-allowed", &mut c.committed_allowed)?;
-    conf.number("dfs.namenode.fs-limits.max-component-length", &mut c.max_component_len)?;
-    limits(conf, c)?;
-    conf.number("dfs.namenode.max.objects", &mut c.max_objects)?;
-    c.protected_directories = protected(&conf.list("fs.protected.directories"));
-    conf.boolean("dfs.protected.subdirectories.enable", &mut c.protects_subdirectories)?;
-    conf.number("dfs.namenode.fs-limits.max-blocks-per-file", &mut c.max_blocks_per_file)?;
-    conf.number("dfs.namenode.fs-limits.max-xattrs-per-inode", &mut c.max_xattrs_per_inode)?;
-    conf.boolean("dfs.namenode.xattrs.enabled", &mut c.xattrs_enabled)?;
-    conf.boolean("dfs.namenode.acls.enabled", &mut c.acls_enabled)?;
-    conf.boolean("dfs.quota.by.storage.type.enabled", &mut c.type_quotas_enabled)?;
-    conf.boolean("dfs.permissions.allow.owner.set.quota", &mut c.owners_set_quotas)?;
-    conf.boolean("dfs.namenode.posix.acl.inheritance.enabled", &mut c.posix_acl_inheritance)?;
-    let open_files = "dfs.namenode.list.openfiles.num.responses";
-    conf.read(open_files, positive, &mut c.open_files_page)?;
-    conf.number("dfs.batched.ls.limit", &mut c.batched_listing_limit)?;
-    let snapshots = &mut c.snapshots;
-    conf.number("dfs.namenode.snapshot.max.limit", &mut snapshots.per_directory_max)?;
-    conf.number("dfs.namenode.snapshot.filesystem.limit", &mut snapshots.total_max)?;
-    conf.boolean("dfs.namenode.snapshot.capture.openfiles", &mut snapshots.capture_open_files)?;
-    conf.boolean(
-        "dfs.namenode.snapshot.skip.capture.accesstime-only-change",
-        &mut snapshots.skip_access_time,
-    )?;
-    conf.boolean(
-        "dfs.namenode.snapshotdiff.allow.snap-root-descendant",
-        &mut snapshots.diff_below_root,
-    )?;
-    conf.number("dfs.namenode.snapshotdiff.listing.limit", &mut snapshots.diff_page)?;
-    let ordered = "dfs.namenode.snapshot.deletion.ordered";
-    conf.boolean(ordered, &mut c.snapshots_deleted_in_order)?;
-    conf.millis(&format!("{ordered}.gc.period.ms"), &mut c.snapshot_collection_period)?;
-    conf.boolean("dfs.namenode.snapshot.trashroot.enabled", &mut c.snapshot_trash_roots)?;
-    conf.number("dfs.ls.limit", &mut c.listing_limit)?;
-    let corrupt = "dfs.namenode.max-corrupt-file-blocks-returned";
-    conf.number(corrupt, &mut c.corrupt_files_page)?;
-    conf.millis(
-        "dfs.namenode.path.based.cache.refresh.interval.ms",
-        &mut c.cache_refresh_interval,
-    )?;
-    let retry = "dfs.namenode.path.based.cache.retry.interval.ms";
-    conf.millis(retry, &mut c.cache_retry_interval)?;
-    conf.boolean("dfs.namenode.caching.enabled", &mut c.caching_enabled)?;
-    conf.number("dfs.namenode.list.cache.pools.num.responses", &mut c.cache_pools_page)?;
-    conf.number("dfs.namenode.list.cache.directives.num.responses", &mut c.cache_directives_page)?;
-    conf.number("dfs.namenode.inotify.max.events.per.rpc", &mut c.inotify_events_page)?;
-    conf.bytes("cairn.namenode.inotify.history", &mut c.inotify_history_len)?;
-    conf.bytes("cairn.namenode.log.keep", &mut c.kept_log_len)?;
-    conf.millis("dfs.namenode.accesstime.precision", &mut c.access_time_precision)?;
-    let checksum = |text: &str| match text.to_ascii_uppercase().as_str() {
-        "NULL" => Ok(ChecksumType::Null),
-        "CRC32" => Ok(ChecksumType::Crc32),
-        "CRC32C" => Ok(ChecksumType::Crc32c),
-        _ => bail!("it takes NULL, CRC32 or CRC32C"),
-    };
-    conf.read("dfs.checksum.type", checksum, &mut c.checksum_type)
+/// The default: an eighth of the memory, and room for two of Hadoop's longest requests at least.
+fn request_memory(memory: u64) -> u64 {
+    (memory / 8).max(512 << 20)
 }
 
 /// Limits with bounds beyond which Hadoop's NameNode does not start.
@@ -256,17 +109,13 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
 /// Source: Hadoop 3.5.0 `FSDirectory#FSDirectory`, `BlockManager#initMinReplication`, `#initMaxReplication`.
 fn limits(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     const ITEMS: &str = "dfs.namenode.fs-limits.max-directory-items";
-    const ITEMS_MAX: i64 = 6_400_000;
-    let mut items = c.max_directory_items as i64;
-    conf.number(ITEMS, &mut items)?;
-    if !(1..=ITEMS_MAX).contains(&items) {
+    const ITEMS_MAX: u64 = 6_400_000;
+    if !(1..=ITEMS_MAX).contains(&c.max_directory_items) {
         bail!("Cannot set {ITEMS} to a value less than 1 or greater than {ITEMS_MAX}");
     }
-    c.max_directory_items = items as u64;
 
     const ATTRIBUTE: &str = "dfs.namenode.fs-limits.max-xattr-size";
     const ATTRIBUTE_MAX: u64 = 32_768;
-    conf.bytes(ATTRIBUTE, &mut c.max_xattr_len)?;
     match c.max_xattr_len {
         0 => bail!("The maximum size of an xattr should be > 0: ({ATTRIBUTE})."),
         1..=ATTRIBUTE_MAX => {}
@@ -291,15 +140,10 @@ fn limits(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         bail!("Unexpected configuration parameters: {MIN} = {min} > {MAX} = {max}");
     }
     (c.min_replication, c.max_replication) = (u16::try_from(min)?, u16::try_from(max)?);
+    if c.maintenance_min_replication > c.replication {
+        bail!("dfs.namenode.maintenance.replication.min is greater than dfs.replication");
+    }
     Ok(())
-}
-
-fn users(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
-    conf.boolean("dfs.permissions.enabled", &mut c.permissions_enabled)?;
-    conf.boolean("dfs.permissions.ContentSummary.subAccess", &mut c.summaries_check_first)?;
-    conf.read("dfs.permissions.superusergroup", text, &mut c.supergroup)?;
-    conf.read("cairn.namenode.superuser", |text| Ok(Some(text.to_string())), &mut c.superuser)?;
-    conf.fill(GroupsConfig::KEYS, &mut c.groups)
 }
 
 /// The keys that say who may use which protocol, where they are to be obeyed.
@@ -309,110 +153,11 @@ pub fn service_policy(conf: &Configuration) -> Result<Option<Vec<(String, String
     is_on.then(|| conf.service_policy()).transpose()
 }
 
-fn audit(conf: &Configuration, c: &mut AuditConfig) -> Result<()> {
-    let path = |text: &str| Ok((!text.is_empty()).then(|| PathBuf::from(text)));
-    conf.read("cairn.namenode.audit-log", path, &mut c.file)?;
-    c.silent_commands = conf.list("dfs.namenode.audit.log.debug.cmdlist");
-    conf.boolean("hadoop.caller.context.enabled", &mut c.caller_context)?;
-    conf.number("hadoop.caller.context.max.size", &mut c.caller_context_max)?;
-    conf.number("hadoop.caller.context.signature.max.size", &mut c.signature_max)?;
-    let separator = |text: &str| match text {
-        // Source: Hadoop 3.5.0 `CallerContext.Builder#checkFieldSeparator`.
-        "\t" | "\n" | "=" => bail!("Illegal field separator: {text}"),
-        _ => Ok(text.to_string()),
-    };
-    conf.read("hadoop.caller.context.separator", separator, &mut c.separator)?;
-    conf.boolean("dfs.namenode.audit.log.with.remote.port", &mut c.tells_ports)
-}
-
-/// A number above 0; infinity for always.
-fn positive_ratio(text: &str) -> Result<f64> {
-    let number: f64 = text.parse()?;
-    if number.is_nan() || number <= 0.0 {
-        bail!("{number} is not above 0");
-    }
-    Ok(number)
-}
-
-/// Source: Hadoop 3.5.0 `DatanodeManager#DatanodeManager`.
-fn stale_ratio(text: &str) -> Result<f64> {
-    let ratio: f64 = text.parse()?;
-    if !(ratio > 0.0 && ratio <= 1.0) {
-        bail!("{ratio} is not above 0 and at most 1");
-    }
-    Ok(ratio)
-}
-
-fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
-    conf.seconds("dfs.heartbeat.interval", &mut c.heartbeat_interval)?;
-    let recheck = "dfs.namenode.heartbeat.recheck-interval";
-    conf.millis(recheck, &mut c.heartbeat_recheck_interval)?;
-    conf.millis("dfs.namenode.stale.datanode.interval", &mut c.stale_interval)?;
-    conf.boolean("dfs.namenode.avoid.read.stale.datanode", &mut c.avoid_stale_for_read)?;
-    conf.boolean("dfs.namenode.avoid.write.stale.datanode", &mut c.avoid_stale_for_write)?;
-    conf.read("dfs.namenode.write.stale.datanode.ratio", stale_ratio, &mut c.stale_write_ratio)?;
-    let multiplier = "dfs.namenode.tolerate.heartbeat.multiplier";
-    conf.number(multiplier, &mut c.tolerated_heartbeats)?;
-    conf.seconds("dfs.namenode.redundancy.interval.seconds", &mut c.redundancy_interval)?;
-    conf.seconds("cairn.namenode.order-hold", &mut c.order_hold)?;
-    conf.seconds("dfs.namenode.reconstruction.pending.timeout-sec", &mut c.pending_timeout)?;
-    let multiplier = "dfs.namenode.replication.work.multiplier.per.iteration";
-    conf.number(multiplier, &mut c.work_multiplier)?;
-    conf.number("dfs.namenode.replication.max-streams", &mut c.max_streams)?;
-    conf.number("dfs.namenode.replication.max-streams-hard-limit", &mut c.max_streams_hard)?;
-    conf.number("dfs.block.invalidate.limit", &mut c.invalidate_limit)?;
-    let room = |text: &str| Ok(text.parse::<NonZeroU64>()?.get());
-    let blocks = "dfs.namenode.block-placement.min-blocks-for.write";
-    conf.read(blocks, room, &mut c.blocks_of_room)?;
-    conf.seconds("dfs.namenode.startup.delay.block.deletion.sec", &mut c.deletion_delay)?;
-    conf.boolean("dfs.namenode.redundancy.considerLoad", &mut c.consider_load)?;
-    conf.number("dfs.namenode.redundancy.considerLoad.factor", &mut c.load_factor)?;
-    let path = |text: &str| Ok(Some(PathBuf::from(text)));
-    conf.read("dfs.hosts", path, &mut c.hosts_file)?;
-    conf.read("dfs.hosts.exclude", path, &mut c.hosts_exclude_file)?;
-    let unknown = "dfs.namenode.reject-unresolved-dn-topology-mapping";
-    conf.boolean(unknown, &mut c.refuses_unknown_racks)?;
-    let mut checks_names = c.name_check.is_some();
-    let named = "dfs.namenode.datanode.registration.ip-hostname-check";
-    conf.boolean(named, &mut checks_names)?;
-    c.name_check = c.name_check.filter(|_| checks_names);
-    slow::of_namenode(conf, &mut c.slow)?;
-    leaving(conf, c)?;
-    conf.number("dfs.namenode.safemode.threshold-pct", &mut c.safe_mode_threshold)?;
-    let positive = |text: &str| Ok(Some(text.parse::<NonZeroU16>()?.get()));
-    conf.read("dfs.namenode.safemode.replication.min", positive, &mut c.safe_mode_min_replication)?;
-    let part = |text: &str| Ok(Some(text.parse()?));
-    conf.read("dfs.namenode.replqueue.threshold-pct", part, &mut c.queue_threshold)?;
-    conf.number("dfs.namenode.safemode.min.datanodes", &mut c.safe_mode_min_datanodes)?;
-    conf.millis("dfs.namenode.safemode.extension", &mut c.safe_mode_extension)?;
-    conf.bytes("dfs.namenode.resource.du.reserved", &mut c.reserved_len)?;
-    let dirs = conf.list("dfs.namenode.resource.checked.volumes");
-    c.checked_dirs = dirs.iter().map(|dir| value::folder(dir)).collect();
-    conf.millis("dfs.namenode.resource.check.interval", &mut c.resource_check_interval)
-}
-
-/// What a class name of Hadoop's ends with.
-fn class(text: &str) -> &str {
-    text.rsplit(['.', '$']).next().unwrap_or(text)
-}
-
-fn leaving(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
-    let provider = |text: &str| match class(text) {
-        "HostFileManager" => Ok(HostsFormat::Lists),
-        "CombinedHostFileManager" => Ok(HostsFormat::Combined),
-        _ => bail!("it takes HostFileManager or CombinedHostFileManager"),
-    };
-    conf.read("dfs.namenode.hosts.provider.classname", provider, &mut c.hosts_format)?;
-    conf.seconds("dfs.namenode.decommission.interval", &mut c.decommission_interval)?;
-    let tracked = "dfs.namenode.decommission.max.concurrent.tracked.nodes";
-    conf.number(tracked, &mut c.max_tracked_nodes)?;
-    let maintenance = "dfs.namenode.maintenance.replication.min";
-    conf.number(maintenance, &mut c.maintenance_min_replication)?;
-    if c.maintenance_min_replication > c.replication {
-        bail!("{maintenance} is greater than dfs.replication");
-    }
+/// Whether upgrade domains count.
+fn placement(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let policy = conf.get("dfs.block.replicator.classname").unwrap_or_default();
-    if class(&policy) == "BlockPlacementPolicyWithUpgradeDomain" {
+    // A class name of Hadoop's.
+    if policy.rsplit(['.', '$']).next() == Some("BlockPlacementPolicyWithUpgradeDomain") {
         let mut factor = 3;
         conf.number("dfs.namenode.upgrade.domain.factor", &mut factor)?;
         c.upgrade_domain_factor = Some(factor);
@@ -420,24 +165,19 @@ fn leaving(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     Ok(())
 }
 
-fn racks(conf: &Configuration) -> Result<RackSource> {
-    if let Some(table) = conf.get("net.topology.table.file.name") {
-        return Ok(RackSource::Table(PathBuf::from(table)));
+fn racks(conf: &Configuration) -> RackSource {
+    let file = |key: &str| conf.get(key).map(PathBuf::from);
+    match (file("net.topology.table.file.name"), file("net.topology.script.file.name")) {
+        (Some(table), _) => RackSource::Table(table),
+        (None, Some(script)) => RackSource::Script(script),
+        (None, None) => RackSource::Default,
     }
-    if let Some(script) = conf.get("net.topology.script.file.name") {
-        return Ok(RackSource::Script(PathBuf::from(script)));
-    }
-    Ok(RackSource::Default)
-}
-
-/// The default: an eighth of the memory, and room for two of Hadoop's longest requests at least.
-fn request_memory(memory: u64) -> u64 {
-    (memory / 8).max(512 << 20)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_namenode::config::{Durability, HostsFormat};
 
     #[test]
     fn the_cache_follows_the_memory_within_bounds() {
@@ -546,6 +286,29 @@ mod tests {
     }
 
     #[test]
+    fn keys_about_slow_peers_and_disks_reach_their_settings() {
+        let mut conf = Configuration::default();
+        for (key, value) in [
+            ("dfs.datanode.peer.stats.enabled", "true"),
+            ("dfs.datanode.fileio.profiling.sampling.percentage", "1"),
+            ("dfs.datanode.outliers.report.interval", "2m"),
+            ("dfs.datanode.max.nodes.to.report", "3"),
+            ("dfs.datanode.max.disks.to.report", "4"),
+            ("dfs.namenode.max.slowpeer.collect.nodes", "6"),
+            ("dfs.namenode.slowpeer.collect.interval", "7000"),
+            ("dfs.namenode.avoid.read.slow.datanode", "true"),
+            ("dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled", "true"),
+        ] {
+            conf.set(key, value);
+        }
+        let c = read(&conf).unwrap().slow;
+        assert!(c.takes_peers && c.takes_disks && c.avoid_for_read && c.avoid_for_write);
+        assert_eq!((c.nodes_shown, c.disks_shown, c.nodes_avoided), (3, 4, 6));
+        let times = (c.report_interval, c.collect_interval);
+        assert_eq!(times, (Duration::from_secs(120), Duration::from_secs(7)));
+    }
+
+    #[test]
     fn access_lists_are_read_where_they_count() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("hadoop-policy.xml");
@@ -613,12 +376,6 @@ mod tests {
         let c = read(&conf).unwrap();
         assert_eq!((c.max_directory_items, c.max_xattr_len), (6_400_000, 32_768));
         assert_eq!((c.min_replication, c.max_replication), (2, 32_767));
-    }
-
-    #[test]
-    fn protected_directories_are_absolute_paths() {
-        let listed = ["/b/", "/a//c", "/b", "//h/c", "rel", "/.reserved/raw/a", "hdfs://h/x"];
-        assert_eq!(protected(&listed.map(str::to_string)), ["/a/c", "/b"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use cairn_datanode::DataNodeConfig;
 use cairn_keys::Key;
+use cairn_namenode::config::{AuditConfig, EncryptionConfig, NameNodeConfig};
 use cairn_net::groups::GroupsConfig;
 use std::fmt::Write;
 
@@ -12,8 +13,8 @@ const ABOVE: &str = "\
 Made from the tables in the source by `cairn keys --page`: edit those (`cairn_keys::keys!`), not this page. `cairn keys \
 WORD` tells what a key is set to, and `cairn doctor` which keys of a configuration nobody reads. Times take a suffix (`ms`, \
 `s`, `m`, `h`, `d`), bytes too (`k`, `m`, `g`, `t`). What is *live* changes while the role runs: edit the file, then \
-`hdfs dfsadmin -reconfig` or `cairn admin reconfig`. Not all keys are here yet; [Keys](operations/keys.md) has those \
-of Cairn.
+`hdfs dfsadmin -reconfig` or `cairn admin reconfig`. Keys of clients, of Kerberos, of HTTPS \
+and of quorums are not here yet; [Keys](operations/keys.md) has those of Cairn.
 ";
 
 /// One key as it is shown.
@@ -29,24 +30,33 @@ pub struct Row {
 
 /// All keys of the tables: role by role, by name.
 pub fn rows() -> Vec<Row> {
-    let roles = [of("DataNode", DataNodeConfig::KEYS), of("All servers", GroupsConfig::KEYS)];
-    roles.into_iter().flatten().collect()
+    let name_node = [
+        of("NameNode", NameNodeConfig::KEYS),
+        of("NameNode", AuditConfig::KEYS),
+        of("NameNode", EncryptionConfig::KEYS),
+    ];
+    let roles = [
+        name_node.into_iter().flatten().collect(),
+        of("DataNode", DataNodeConfig::KEYS),
+        of("All servers", GroupsConfig::KEYS),
+    ];
+    let by_name = |mut rows: Vec<Row>| {
+        rows.sort_by_key(|row| row.name);
+        rows
+    };
+    roles.into_iter().flat_map(by_name).collect()
 }
 
 fn of<C>(role: &'static str, keys: &[Key<C>]) -> Vec<Row> {
-    let mut rows: Vec<Row> = keys
-        .iter()
-        .map(|key| Row {
-            role,
-            name: key.name,
-            takes: key.takes,
-            default: key.default,
-            is_live: key.is_live,
-            meaning: key.meaning.trim().to_string(),
-        })
-        .collect();
-    rows.sort_by_key(|row| row.name);
-    rows
+    let row = |key: &Key<C>| Row {
+        role,
+        name: key.name,
+        takes: key.takes,
+        default: key.default,
+        is_live: key.is_live,
+        meaning: key.meaning.trim().to_string(),
+    };
+    keys.iter().map(row).collect()
 }
 
 /// The page of the book.
@@ -78,6 +88,7 @@ pub fn page() -> String {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+    use std::fmt::Debug;
 
     #[test]
     fn the_page_of_the_book_is_that_of_the_tables() {
@@ -96,5 +107,39 @@ mod tests {
             assert!(conf.iter().any(|(key, _)| key == row.name), "{} has another name", row.name);
             assert!(row.meaning.ends_with('.') && !row.meaning.contains('|'), "{}", row.meaning);
         }
+    }
+
+    /// Fails where the default in a table is not the one that settings have by themselves.
+    fn check_defaults<C: Default + Debug>(keys: &[Key<C>]) {
+        let own = format!("{:?}", C::default());
+        for key in keys {
+            let (Some(set), Some(default)) = (key.set, key.default_value()) else { continue };
+            let mut settings = C::default();
+            set(&mut settings, default).unwrap_or_else(|error| panic!("{}: {error}", key.name));
+            assert_eq!(format!("{settings:?}"), own, "the default of {}", key.name);
+        }
+    }
+
+    #[test]
+    fn defaults_of_the_tables_are_those_that_hold() {
+        check_defaults(NameNodeConfig::KEYS);
+        check_defaults(AuditConfig::KEYS);
+        check_defaults(EncryptionConfig::KEYS);
+        check_defaults(DataNodeConfig::KEYS);
+        check_defaults(GroupsConfig::KEYS);
+    }
+
+    #[test]
+    fn every_key_of_a_table_is_read_by_its_role() {
+        let mut conf = crate::config::Configuration::default();
+        for row in rows() {
+            conf.set(row.name, "");
+        }
+        conf.set("fs.defaultFS", "hdfs://127.0.0.1:9000");
+        // It is asked for with this one only.
+        conf.set("dfs.block.replicator.classname", "BlockPlacementPolicyWithUpgradeDomain");
+        crate::config::namenode::read(&conf).unwrap();
+        crate::config::datanode::read(&conf).unwrap();
+        assert_eq!(conf.unasked(), Vec::<String>::new());
     }
 }

@@ -9,67 +9,14 @@ use std::sync::Arc;
 use cairn_master::Submission;
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::{Settings, query};
-use cairn_net::reconfiguration::Property;
 use cairn_net::rpc_server::Call;
+use cairn_redundancy::Config;
 
-use crate::config::NameNodeConfig;
 use crate::config::parts::cluster_config;
+use crate::config::{AuditConfig, Live, LiveAudit, NameNodeConfig};
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal};
 use crate::satisfier;
-
-const HEARTBEAT: &str = "dfs.heartbeat.interval";
-const RECHECK: &str = "dfs.namenode.heartbeat.recheck-interval";
-const STREAMS: &str = "dfs.namenode.replication.max-streams";
-const STREAMS_HARD: &str = "dfs.namenode.replication.max-streams-hard-limit";
-const MULTIPLIER: &str = "dfs.namenode.replication.work.multiplier.per.iteration";
-const INVALIDATE: &str = "dfs.block.invalidate.limit";
-const PENDING: &str = "dfs.namenode.reconstruction.pending.timeout-sec";
-const INTERVAL: &str = "dfs.namenode.redundancy.interval.seconds";
-const PLACEMENT: &str = "dfs.block.replicator.classname";
-const DIRECTORY_ITEMS: &str = "dfs.namenode.fs-limits.max-directory-items";
-const ROOM: &str = "dfs.namenode.block-placement.min-blocks-for.write";
-const PROTECTED: &str = "fs.protected.directories";
-const CALLER_CONTEXT: &str = "hadoop.caller.context.enabled";
-const SLOW_CALLS: &str = "ipc.server.log.slow.rpc";
-const SLOW_CALL_THRESHOLD: &str = "ipc.server.log.slow.rpc.threshold.ms";
-const SATISFIER: &str = "dfs.storage.policy.satisfier.mode";
-const PEER_STATS: &str = "dfs.datanode.peer.stats.enabled";
-const SLOW_SHOWN: &str = "dfs.datanode.max.nodes.to.report";
-const SLOW_AVOIDED: &str = "dfs.namenode.max.slowpeer.collect.nodes";
-const SLOW_COLLECT: &str = "dfs.namenode.slowpeer.collect.interval";
-const SLOW_READ: &str = "dfs.namenode.avoid.read.slow.datanode";
-const SLOW_WRITE: &str = "dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled";
-const SCRUB_PERIOD: &str = "cairn.namenode.scrub.period";
-const SCRUB_RATE: &str = "cairn.namenode.scrub.bytes-per-second";
-
-/// The properties that can change.
-pub const PROPERTIES: &[Property] = &[
-    (HEARTBEAT, "3"),
-    (RECHECK, "300000"),
-    (STREAMS, "2"),
-    (STREAMS_HARD, "4"),
-    (MULTIPLIER, "2"),
-    (INVALIDATE, "1000"),
-    (PENDING, "300"),
-    (INTERVAL, "3s"),
-    (PLACEMENT, "org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicyDefault"),
-    (DIRECTORY_ITEMS, "1048576"),
-    (ROOM, "1"),
-    (PROTECTED, ""),
-    (CALLER_CONTEXT, "false"),
-    (SLOW_CALLS, "false"),
-    (SLOW_CALL_THRESHOLD, "0"),
-    (SATISFIER, "none"),
-    (PEER_STATS, "false"),
-    (SLOW_SHOWN, "5"),
-    (SLOW_AVOIDED, "5"),
-    (SLOW_COLLECT, "30m"),
-    (SLOW_READ, "false"),
-    (SLOW_WRITE, "false"),
-    (SCRUB_PERIOD, "504h"),
-    (SCRUB_RATE, "4m"),
-];
 
 /// Handles a call of this protocol.
 pub async fn handle(node: &Arc<NameNode>, call: &Call) -> Answer {
@@ -93,69 +40,83 @@ fn configure(node: &NameNode, change: impl FnOnce(&mut Settings)) -> Result<(), 
 
 /// Called outside of the runtime's threads.
 fn apply(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String> {
-    match name {
-        DIRECTORY_ITEMS => {
-            configure(node, |settings| settings.directory_items_max = new.max_directory_items)
-        }
-        PROTECTED => {
-            let directories = new.protected_directories.clone();
-            configure(node, |settings| settings.protected_directories = directories)
-        }
-        CALLER_CONTEXT => {
-            if let Some(audit) = &node.audit {
-                audit.tell_context(new.audit.caller_context);
-            }
+    match (Live::of(name), LiveAudit::of(name)) {
+        (Some(key), _) => change(node, key, new),
+        (None, Some(key)) => {
+            change_audit(node, key, &new.audit);
             Ok(())
         }
-        SLOW_CALLS => {
-            node.rpc_metrics.log_slow_calls(new.logs_slow_calls);
-            Ok(())
-        }
-        SLOW_CALL_THRESHOLD => {
-            node.rpc_metrics.set_slow_threshold(new.slow_call_threshold);
-            Ok(())
-        }
-        SATISFIER => {
-            satisfier::change_mode(node, new.satisfier_mode);
-            Ok(())
-        }
-        _ => change_cluster(node, name, new),
+        (None, None) => Err(format!("Property {name} is not reconfigurable")),
     }
 }
 
-/// Takes one of the cluster's settings to its new value.
-fn change_cluster(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String> {
-    let new = cluster_config(new);
-    node.change_cluster_config(|config| {
-        match name {
-            HEARTBEAT => config.heartbeat_interval = new.heartbeat_interval,
-            RECHECK => config.recheck_interval = new.recheck_interval,
-            STREAMS => config.max_streams = new.max_streams,
-            STREAMS_HARD => config.max_streams_hard = new.max_streams_hard,
-            MULTIPLIER => config.work_multiplier = new.work_multiplier,
-            INVALIDATE => config.invalidate_limit = new.invalidate_limit,
-            PENDING => config.pending_timeout = new.pending_timeout,
-            INTERVAL => config.redundancy_interval = new.redundancy_interval,
-            PLACEMENT => config.upgrade_domain_factor = new.upgrade_domain_factor,
-            ROOM => config.blocks_of_room = new.blocks_of_room,
-            PEER_STATS => config.slow.takes_peers = new.slow.takes_peers,
-            SLOW_SHOWN => config.slow.nodes_shown = new.slow.nodes_shown,
-            SLOW_AVOIDED => config.slow.nodes_avoided = new.slow.nodes_avoided,
-            SLOW_COLLECT => config.slow.collect_interval = new.slow.collect_interval,
-            SLOW_READ => config.slow.avoid_for_read = new.slow.avoid_for_read,
-            SLOW_WRITE => config.slow.avoid_for_write = new.slow.avoid_for_write,
-            SCRUB_PERIOD => config.scrub_period = new.scrub_period,
-            SCRUB_RATE => config.scrub_bytes_per_second = new.scrub_bytes_per_second,
-            _ => return Err(format!("Property {name} is not reconfigurable")),
+fn change_audit(node: &NameNode, key: LiveAudit, new: &AuditConfig) {
+    let Some(audit) = &node.audit else { return };
+    match key {
+        LiveAudit::CallerContext => audit.tell_context(new.caller_context),
+    }
+}
+
+fn change(node: &NameNode, key: Live, new: &NameNodeConfig) -> Result<(), String> {
+    let cluster = cluster_config(new);
+    let changed = |change: fn(&mut Config, Config)| {
+        node.change_cluster_config(|config| {
+            change(config, cluster);
+            Ok(())
+        })
+    };
+    match key {
+        Live::DirectoryItems => {
+            configure(node, |settings| settings.directory_items_max = new.max_directory_items)
         }
-        Ok(())
-    })
+        Live::Protected => {
+            let directories = new.protected_directories.clone();
+            configure(node, |settings| settings.protected_directories = directories)
+        }
+        Live::SlowCalls => {
+            node.rpc_metrics.log_slow_calls(new.logs_slow_calls);
+            Ok(())
+        }
+        Live::SlowCallThreshold => {
+            node.rpc_metrics.set_slow_threshold(new.slow_call_threshold);
+            Ok(())
+        }
+        Live::Satisfier => {
+            satisfier::change_mode(node, new.satisfier_mode);
+            Ok(())
+        }
+        Live::Heartbeat => changed(|now, new| now.heartbeat_interval = new.heartbeat_interval),
+        Live::Recheck => changed(|now, new| now.recheck_interval = new.recheck_interval),
+        Live::Streams => changed(|now, new| now.max_streams = new.max_streams),
+        Live::StreamsHard => changed(|now, new| now.max_streams_hard = new.max_streams_hard),
+        Live::WorkMultiplier => changed(|now, new| now.work_multiplier = new.work_multiplier),
+        Live::Invalidate => changed(|now, new| now.invalidate_limit = new.invalidate_limit),
+        Live::Pending => changed(|now, new| now.pending_timeout = new.pending_timeout),
+        Live::RedundancyInterval => {
+            changed(|now, new| now.redundancy_interval = new.redundancy_interval)
+        }
+        Live::Placement => {
+            changed(|now, new| now.upgrade_domain_factor = new.upgrade_domain_factor)
+        }
+        Live::Room => changed(|now, new| now.blocks_of_room = new.blocks_of_room),
+        Live::PeerStats => changed(|now, new| now.slow.takes_peers = new.slow.takes_peers),
+        Live::SlowShown => changed(|now, new| now.slow.nodes_shown = new.slow.nodes_shown),
+        Live::SlowAvoided => changed(|now, new| now.slow.nodes_avoided = new.slow.nodes_avoided),
+        Live::SlowCollect => {
+            changed(|now, new| now.slow.collect_interval = new.slow.collect_interval)
+        }
+        Live::SlowRead => changed(|now, new| now.slow.avoid_for_read = new.slow.avoid_for_read),
+        Live::SlowWrite => changed(|now, new| now.slow.avoid_for_write = new.slow.avoid_for_write),
+        Live::ScrubPeriod => changed(|now, new| now.scrub_period = new.scrub_period),
+        Live::ScrubRate => {
+            changed(|now, new| now.scrub_bytes_per_second = new.scrub_bytes_per_second)
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::AuditConfig;
     use crate::protocol::CLIENT;
     use cairn_net::reconfiguration::{NAME, Reload};
     use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
@@ -163,6 +124,12 @@ mod tests {
     use cairn_wire::proto::hdfs as pb;
     use std::collections::BTreeMap;
     use std::time::Duration;
+
+    const STREAMS: &str = "dfs.namenode.replication.max-streams";
+    const PLACEMENT: &str = "dfs.block.replicator.classname";
+    const DIRECTORY_ITEMS: &str = "dfs.namenode.fs-limits.max-directory-items";
+    const ROOM: &str = "dfs.namenode.block-placement.min-blocks-for.write";
+    const CALLER_CONTEXT: &str = "hadoop.caller.context.enabled";
 
     #[tokio::test]
     async fn streams_and_times_change_while_the_namenode_runs() {
@@ -237,10 +204,14 @@ mod tests {
             .await
             .unwrap();
         let changes: Vec<_> = status.changes.iter().map(|c| (&c.name[..], c.new_value())).collect();
-        let domains = (PLACEMENT, "WithUpgradeDomain");
-        let audited = (CALLER_CONTEXT, "true");
-        let others = [(DIRECTORY_ITEMS, "3"), (ROOM, "5"), audited];
-        assert_eq!(changes, [&[(STREAMS, "17"), domains][..], &others].concat());
+        let expected = [
+            (PLACEMENT, "WithUpgradeDomain"),
+            (ROOM, "5"),
+            (DIRECTORY_ITEMS, "3"),
+            (STREAMS, "17"),
+            (CALLER_CONTEXT, "true"),
+        ];
+        assert_eq!(changes, expected);
         assert!(status.changes.iter().all(|change| change.error_message.is_none()));
         let now = running.node().see_cluster(|cluster| cluster.config().clone());
         assert_eq!((now.max_streams, now.upgrade_domain_factor), (17, Some(2)));
@@ -256,32 +227,33 @@ mod tests {
         let config = node.see_cluster(|cluster| cluster.config().clone());
         let limits = node.ns.read(|store| query::settings(store)).unwrap();
         let slow = &config.slow;
-        match name {
-            CALLER_CONTEXT => node.audit.as_ref().unwrap().tells_context().to_string(),
-            SLOW_CALLS => node.rpc_metrics.logs_slow_calls().to_string(),
-            SLOW_CALL_THRESHOLD => format!("{:?}", node.rpc_metrics.slow_threshold()),
-            HEARTBEAT => format!("{:?}", config.heartbeat_interval),
-            RECHECK => format!("{:?}", config.recheck_interval),
-            STREAMS => config.max_streams.to_string(),
-            STREAMS_HARD => config.max_streams_hard.to_string(),
-            MULTIPLIER => config.work_multiplier.to_string(),
-            INVALIDATE => config.invalidate_limit.to_string(),
-            PENDING => format!("{:?}", config.pending_timeout),
-            INTERVAL => format!("{:?}", config.redundancy_interval),
-            PLACEMENT => format!("{:?}", config.upgrade_domain_factor),
-            ROOM => config.blocks_of_room.to_string(),
-            DIRECTORY_ITEMS => limits.directory_items_max.to_string(),
-            PROTECTED => format!("{:?}", limits.protected_directories),
-            SATISFIER => node.satisfier.is_enabled().to_string(),
-            PEER_STATS => slow.takes_peers.to_string(),
-            SLOW_SHOWN => slow.nodes_shown.to_string(),
-            SLOW_AVOIDED => slow.nodes_avoided.to_string(),
-            SLOW_COLLECT => format!("{:?}", slow.collect_interval),
-            SLOW_READ => slow.avoid_for_read.to_string(),
-            SLOW_WRITE => slow.avoid_for_write.to_string(),
-            SCRUB_PERIOD => format!("{:?}", config.scrub_period),
-            SCRUB_RATE => config.scrub_bytes_per_second.to_string(),
-            _ => panic!("what is {name}?"),
+        let Some(key) = Live::of(name) else {
+            return node.audit.as_ref().unwrap().tells_context().to_string();
+        };
+        match key {
+            Live::SlowCalls => node.rpc_metrics.logs_slow_calls().to_string(),
+            Live::SlowCallThreshold => format!("{:?}", node.rpc_metrics.slow_threshold()),
+            Live::Heartbeat => format!("{:?}", config.heartbeat_interval),
+            Live::Recheck => format!("{:?}", config.recheck_interval),
+            Live::Streams => config.max_streams.to_string(),
+            Live::StreamsHard => config.max_streams_hard.to_string(),
+            Live::WorkMultiplier => config.work_multiplier.to_string(),
+            Live::Invalidate => config.invalidate_limit.to_string(),
+            Live::Pending => format!("{:?}", config.pending_timeout),
+            Live::RedundancyInterval => format!("{:?}", config.redundancy_interval),
+            Live::Placement => format!("{:?}", config.upgrade_domain_factor),
+            Live::Room => config.blocks_of_room.to_string(),
+            Live::DirectoryItems => limits.directory_items_max.to_string(),
+            Live::Protected => format!("{:?}", limits.protected_directories),
+            Live::Satisfier => node.satisfier.is_enabled().to_string(),
+            Live::PeerStats => slow.takes_peers.to_string(),
+            Live::SlowShown => slow.nodes_shown.to_string(),
+            Live::SlowAvoided => slow.nodes_avoided.to_string(),
+            Live::SlowCollect => format!("{:?}", slow.collect_interval),
+            Live::SlowRead => slow.avoid_for_read.to_string(),
+            Live::SlowWrite => slow.avoid_for_write.to_string(),
+            Live::ScrubPeriod => format!("{:?}", config.scrub_period),
+            Live::ScrubRate => config.scrub_bytes_per_second.to_string(),
         }
     }
 
@@ -339,10 +311,10 @@ mod tests {
         let (node, anew) = (running.node().clone(), anew.node().clone());
         let checked = tokio::task::spawn_blocking(move || {
             let all = |node: &NameNode| -> Vec<String> {
-                PROPERTIES.iter().map(|(name, _)| held(node, name)).collect()
+                NameNodeConfig::live().iter().map(|(name, _)| held(node, name)).collect()
             };
             let mut expected = all(&node);
-            for (at, (name, _)) in PROPERTIES.iter().enumerate() {
+            for (at, (name, _)) in NameNodeConfig::live().iter().enumerate() {
                 let at_start = held(&anew, name);
                 assert_ne!(expected[at], at_start, "{name} is not changed here");
                 apply(&node, name, &changed()).unwrap();
