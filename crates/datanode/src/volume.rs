@@ -55,6 +55,12 @@ impl ReplicaFiles {
         [&self.data, &self.meta].iter().map(|path| fs::metadata(path).map_or(0, |m| m.len())).sum()
     }
 
+    /// What the first bytes of the meta file say. A header that cannot be is not as it was written.
+    pub(crate) fn header(&self, head: &[u8]) -> Result<MetaHeader> {
+        MetaHeader::decode(head)
+            .map_err(|error| DataNodeError::Checksum(format!("{}: {error}", self.meta.display())))
+    }
+
     /// Whether the block file has as many bytes as there are CRCs for.
     pub(crate) fn fit(&self) -> Result<bool> {
         let len = fs::metadata(&self.data).at(&self.data)?.len();
@@ -64,7 +70,7 @@ impl ReplicaFiles {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
             read => read.at(&self.meta)?,
         }
-        let header = MetaHeader::decode(&head)?;
+        let Ok(header) = self.header(&head) else { return Ok(false) };
         let Some(kind) = ChecksumKind::from_id(header.checksum as u8) else { return Ok(false) };
         let crcs = len.div_ceil(u64::from(header.bytes_per_checksum)) * kind.len() as u64;
         Ok(meta.metadata().at(&self.meta)?.len() == meta_file::HEADER_LEN as u64 + crcs)

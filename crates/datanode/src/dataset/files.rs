@@ -38,7 +38,7 @@ pub(super) fn truncate(files: &ReplicaFiles, len: u64) -> Result<u64> {
         return Ok(0);
     }
     let old_meta_len = meta.metadata().at(&files.meta)?.len();
-    let checksum = super::read_view::read_header(&meta, files)?;
+    let checksum = super::read_view::header_to_change(&meta, files)?;
     let (kind, chunk) = (checksum.kind, checksum.chunk_len as u64);
     let crcs = len.div_ceil(chunk) * kind.len() as u64;
     let part = len % chunk;

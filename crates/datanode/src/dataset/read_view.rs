@@ -9,7 +9,7 @@ use cairn_net::file_read;
 use cairn_net::transfer_stream::{FileSend, FileWatch};
 use cairn_replica::Checksum;
 use cairn_stripe::GenerationStamp;
-use cairn_wire::meta_file::{self, MetaHeader};
+use cairn_wire::meta_file;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -41,7 +41,7 @@ pub(crate) struct ReadView {
 pub(super) fn read_header(meta: &File, files: &ReplicaFiles) -> Result<Checksum> {
     let mut head = [0; meta_file::HEADER_LEN];
     meta.read_exact_at(&mut head, 0).at(&files.meta)?;
-    let header = MetaHeader::decode(&head)?;
+    let header = files.header(&head)?;
     let kind = ChecksumKind::from_id(header.checksum as u8).ok_or_else(|| {
         DataNodeError::Checksum(format!("{} has an unknown type", files.meta.display()))
     })?;
@@ -51,6 +51,14 @@ pub(super) fn read_header(meta: &File, files: &ReplicaFiles) -> Result<Checksum>
         return Err(DataNodeError::Checksum(what));
     }
     Ok(Checksum { kind, chunk_len: header.bytes_per_checksum as usize })
+}
+
+/// As [`read_header`], of a replica that is to be changed.
+pub(super) fn header_to_change(meta: &File, files: &ReplicaFiles) -> Result<Checksum> {
+    read_header(meta, files).map_err(|error| match error {
+        DataNodeError::Checksum(what) => DataNodeError::Corrupt(what),
+        error => error,
+    })
 }
 
 impl FileWatch for ReadView {

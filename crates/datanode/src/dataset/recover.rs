@@ -7,7 +7,7 @@ use crate::volume::{ReplicaFiles, Volume, scan};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_replica::{CrcFold, RecoveryInfo, Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
-use cairn_wire::meta_file::{HEADER_LEN, MetaHeader};
+use cairn_wire::meta_file::HEADER_LEN;
 use cairn_wire::proto::hdfs::ChecksumTypeProto;
 use std::fs::{self, File};
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl Dataset {
         let (files, gs, len) = (found.files()?, found.replica.gs(), found.replica.on_disk_len());
         let storage_id = found.volume.storage_id().to_string();
         let meta = fs::read(&files.meta).at(&files.meta)?;
-        let header = MetaHeader::decode(&meta)?;
+        let header = files.header(&meta)?;
         let crc32c = (header.checksum == ChecksumTypeProto::ChecksumCrc32c).then(|| {
             let chunk = u64::from(header.bytes_per_checksum);
             let mut fold = CrcFold::new(ChecksumKind::Crc32c, chunk as usize);

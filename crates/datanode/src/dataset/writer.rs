@@ -136,7 +136,7 @@ impl ReplicaWriter {
             open(&opening.files.data).and_then(|data| Ok((data, open(&opening.files.meta)?)))
         });
         let header = opened.and_then(|(data, meta)| {
-            let checksum = super::read_view::read_header(&meta, &opening.files)?;
+            let checksum = super::read_view::header_to_change(&meta, &opening.files)?;
             Ok((data, meta, checksum))
         });
         let (data, meta, checksum) = match header {

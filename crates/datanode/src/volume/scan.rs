@@ -13,7 +13,7 @@ use cairn_codec::crc::ChecksumKind;
 use cairn_net::held::held;
 use cairn_replica::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
-use cairn_wire::meta_file::{self, MetaHeader};
+use cairn_wire::meta_file;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
@@ -273,7 +273,7 @@ fn validated_len(files: &ReplicaFiles) -> Result<u64> {
     }
     let mut head = [0; meta_file::HEADER_LEN];
     meta.read_exact_at(&mut head, 0).at(&files.meta)?;
-    let header = MetaHeader::decode(&head)?;
+    let header = files.header(&head)?;
     let Some(kind) =
         ChecksumKind::from_id(header.checksum as u8).filter(|kind| *kind != ChecksumKind::Null)
     else {

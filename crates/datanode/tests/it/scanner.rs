@@ -4,6 +4,8 @@ use crate::cluster::*;
 use cairn_codec::crc::crc32c;
 use cairn_datanode::DataNodeConfig;
 use cairn_wire::proto::datanode::ReceivedDeletedBlockInfoProtoBlockStatus::{Deleted, Received};
+use cairn_wire::proto::hdfs::BlockOpResponseProto;
+use cairn_wire::transfer::Op;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -115,25 +117,40 @@ async fn single_flipped_bits_are_found_wherever_they_are() {
     }
 }
 
-/// Readers would check nothing, and so never find a wrong byte.
+/// Of a version that is not there nothing is sent, so no reader finds a wrong byte; of a type that says that there are no
+/// CRCs readers would check nothing.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_type_flipped_to_none_is_found_by_the_first_reader() {
+async fn a_wrong_version_or_type_is_found_by_the_first_reader() {
     fn no_scanners(config: &mut DataNodeConfig) {
         folders_only(config);
         config.directory_scan_interval = Duration::ZERO;
     }
     let cluster = Cluster::start_tuned(1, no_scanners).await;
-    for id in [ID, UNIT] {
+    for bit in 0..3 * 8 {
+        let id = if bit % 2 == 0 { ID + bit as i64 } else { UNIT + 16 * bit as i64 };
         write_block(&cluster, &[0], id, 1001, &bytes(LEN)).await;
-        let meta = &files(&cluster, id)[1];
-        // CRC32C is 2, none is 0.
-        flip(meta, 2 * 8 + 1);
-        assert_eq!(fs::read(meta).unwrap()[2], 0);
+        flip(&files(&cluster, id)[1], bit);
         let mut stream = cluster.connect(0).await;
         assert!(read(&mut stream, block(id, 1001, 0), 0, 10).await.is_err());
         let bad = (id, cluster.uuid(0));
         cluster.wait("the report", |record| record.bad.contains(&bad)).await;
     }
+}
+
+/// Who wants to write on gets no replica of which nobody knows what its CRCs are.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_with_a_wrong_header_is_not_written_on() {
+    let cluster = Cluster::start(1).await;
+    write_block(&cluster, &[0], ID, 1001, &bytes(LEN)).await;
+    flip(&files(&cluster, ID)[1], 0);
+    let open = block(ID, 1001, LEN as u64);
+    let mut request = write_request(open, Stage::PipelineSetupAppend, Vec::new());
+    (request.latest_generation_stamp, request.min_bytes_rcvd) = (1002, LEN as u64);
+    let mut stream = cluster.connect(0).await;
+    stream.writer.send_op(Op::WriteBlock, &request).await.unwrap();
+    assert!(stream.reader.read_message::<BlockOpResponseProto>("answer").await.is_err());
+    let bad = (ID, cluster.uuid(0));
+    cluster.wait("the report", |record| record.bad.contains(&bad)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
