@@ -61,8 +61,12 @@ final class Check {
     summaries();
     await("the disks have what they should and nothing else", this::disks);
     await("every replica and unit is good", () -> scrub(false));
-    cluster.killNameNode();
-    cluster.startNameNode();
+    for (Cluster.NameNode n : cluster.nameNodes) {
+      n.kill();
+    }
+    for (Cluster.NameNode n : cluster.nameNodes) {
+      n.start();
+    }
     await("all serve after one more start of the NameNode", this::service);
     names();
     await("fsck finds nothing after it", this::fsck);

@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
@@ -22,7 +21,7 @@ import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 
 /**
- * A NameNode and DataNodes, each a process; and, with the right to have them, a network of their own for each DataNode and
+ * One NameNode or several and DataNodes, each a process; and, with the right to have them, a network of its own for each and
  * small volumes in memory. Only one thread changes it.
  */
 final class Cluster {
@@ -35,96 +34,83 @@ final class Cluster {
   static final int BLOCK = 256 * 1024;
   private static final int VOLUMES = 2;
   private static final String VOLUME_SIZE = "96m";
+  private static final String NAME_SIZE = "192m";
+
+  /** The name of several NameNodes. */
+  private static final String SERVICE = "storm";
+
   private static final String NETWORK = "10.77.0.";
 
   /** A machine with a DataNode. */
-  final class Node {
+  final class Node extends Machine {
     final int index;
-    final String address;
     private final int[] ports;
     final List<File> volumes = new ArrayList<>();
-    Process process;
-    boolean isPaused;
-    boolean isCut;
-
-    /** Others that it cannot send to: of their addresses. */
-    final Set<String> unreachable = new TreeSet<>();
-
-    /** When a process was last started or could last not be heard, by {@link System#nanoTime}. */
-    long disturbed = System.nanoTime();
 
     private Node(int index) throws IOException {
+      super(index == CLONE ? "clone" : "dn" + index, isolated ? NETWORK + (10 + index) : "127.0.0.1");
       this.index = index;
-      address = isolated ? NETWORK + (10 + index) : "127.0.0.1";
       ports =
           isolated
               ? new int[] {9866, 9867, 9864}
               : new int[] {Ports.free(), Ports.free(), Ports.free()};
     }
 
-    boolean isRunning() {
-      return process != null && process.isAlive();
-    }
-
     int port() {
       return ports[0];
     }
 
-    /** Whether it serves everybody and is heard by everybody, as far as faults go. */
-    boolean isWell() {
-      return isRunning() && !isPaused && !isCut && unreachable.isEmpty();
-    }
-
     @Override
-    public String toString() {
-      return index == CLONE ? "clone" : "dn" + index;
-    }
-
     void start() throws IOException {
-      List<String> command = new ArrayList<>();
-      if (isolated) {
-        command.addAll(List.of("nsenter", "--net=/run/netns/" + this));
-      }
-      command.addAll(List.of(cairn.getPath(), "datanode", "--conf", conf.getPath()));
+      List<String> command = command(this, "datanode");
       volumes.forEach(v -> command.addAll(List.of("--data", v.getPath())));
       String[] keys = {"dfs.datanode.address", "dfs.datanode.ipc.address", "dfs.datanode.http.address"};
       for (int i = 0; i < keys.length; i++) {
         command.addAll(List.of("-D", keys[i] + "=" + address + ":" + ports[i]));
       }
-      process = launch(command, toString());
-      isPaused = false;
-      disturbed = System.nanoTime();
+      started(launch(command, name));
+    }
+  }
+
+  /** A machine with a NameNode. */
+  final class NameNode extends Machine {
+    final File folder;
+    private final int rpcPort = isolated ? 8020 : Ports.free();
+    private final int httpPort = isolated ? 9870 : Ports.free();
+    private final int quorumPort = isolated ? 8021 : Ports.free();
+
+    private NameNode(int index) throws IOException {
+      super("nn" + index, isolated ? NETWORK + (2 + index) : "127.0.0.1");
+      folder = new File(work, name);
     }
 
-    void kill() throws Exception {
-      if (process != null) {
-        process.destroyForcibly().waitFor();
+    @Override
+    void start() throws IOException {
+      started(launch(words(), name));
+    }
+
+    private List<String> words() {
+      List<String> command = command(this, "namenode");
+      command.addAll(List.of("--data", folder.getPath()));
+      if (isQuorum()) {
+        command.addAll(List.of("-D", "dfs.ha.namenode.id=" + name));
       }
-      isPaused = false;
-      disturbed = System.nanoTime();
+      return command;
     }
 
-    void pause(boolean paused) throws Exception {
-      if (isRunning() && isPaused != paused) {
-        signal(process, paused ? "STOP" : "CONT");
-        isPaused = paused;
-        disturbed = System.nanoTime();
-      }
+    /** Makes the file system of a quorum. */
+    private void found() throws Exception {
+      List<String> command = words();
+      command.add("--found-quorum");
+      run(command.toArray(String[]::new));
     }
 
-    void cut(boolean cut) throws Exception {
-      if (isCut != cut) {
-        run("ip", "link", "set", "v" + index, cut ? "down" : "up");
-        isCut = cut;
-        disturbed = System.nanoTime();
-      }
-    }
-
-    /** Whether it can send to an address. */
-    void reach(String other, boolean reaches) throws Exception {
-      if (reaches ? unreachable.remove(other) : unreachable.add(other)) {
-        run("ip", "-n", toString(), "route", reaches ? "del" : "add", "blackhole", other + "/32");
-        disturbed = System.nanoTime();
+    private void addKeys(Map<String, String> keys) {
+      String suffix = isQuorum() ? "." + SERVICE + "." + name : "";
+      keys.put("dfs.namenode.rpc-address" + suffix, address + ":" + rpcPort);
+      keys.put("dfs.namenode.http-address" + suffix, address + ":" + httpPort);
+      if (isQuorum()) {
+        keys.put("cairn.quorum.address" + suffix, address + ":" + quorumPort);
       }
     }
   }
@@ -133,28 +119,20 @@ final class Cluster {
   final File work;
   final File conf;
   final List<Node> nodes = new ArrayList<>();
-  final File nameFolder;
+  final List<NameNode> nameNodes = new ArrayList<>();
   private final File cairn;
   private final File hosts;
-  private final String nameAddress;
-  private final int rpcPort;
-  private final int httpPort;
-  private Process nameNode;
 
-  /** When the NameNode was last started, by {@link System#nanoTime}. */
-  long nameNodeStarted;
-
-  Cluster(File cairn, File work, boolean isolated) throws Exception {
+  Cluster(File cairn, File work, boolean isolated, int nameNodes) throws Exception {
     this.cairn = cairn;
     this.work = work;
     this.isolated = isolated;
     conf = new File(work, "conf");
     conf.mkdirs();
     hosts = new File(conf, "hosts.json");
-    nameFolder = new File(work, "name");
-    nameAddress = isolated ? NETWORK + "1" : "127.0.0.1";
-    rpcPort = isolated ? 8020 : Ports.free();
-    httpPort = isolated ? 9870 : Ports.free();
+    for (int i = 0; i < nameNodes; i++) {
+      this.nameNodes.add(new NameNode(i));
+    }
     for (int i = 0; i <= NODES; i++) {
       nodes.add(new Node(i));
     }
@@ -171,29 +149,46 @@ final class Cluster {
         node.volumes.add(volume);
       }
     }
-    nameFolder.mkdirs();
-    if (isolated) {
-      run("mount", "-t", "tmpfs", "-o", "size=" + VOLUME_SIZE, "storm", nameFolder.getPath());
+    for (NameNode name : this.nameNodes) {
+      name.folder.mkdirs();
+      if (isolated) {
+        run("mount", "-t", "tmpfs", "-o", "size=" + NAME_SIZE, "storm", name.folder.getPath());
+      }
     }
     writeKeys();
     setLeaving(Set.of());
-    startNameNode();
+    if (isQuorum()) {
+      this.nameNodes.get(0).found();
+    }
+    for (NameNode name : this.nameNodes) {
+      name.start();
+    }
     for (Node node : nodes.subList(0, NODES)) {
       node.start();
     }
   }
 
-  /** A network namespace for each DataNode, all on one bridge. */
+  List<Machine> machines() {
+    List<Machine> all = new ArrayList<>(nodes);
+    all.addAll(nameNodes);
+    return all;
+  }
+
+  boolean isQuorum() {
+    return nameNodes.size() > 1;
+  }
+
+  /** A network namespace for each machine, all on one bridge. */
   private void layNetwork() throws Exception {
     StringBuilder script = new StringBuilder("set -e\nmount -t tmpfs storm /run\nip -batch - <<END\n");
     script.append("link set lo up\nlink add storm type bridge\n");
-    script.append("addr add ").append(nameAddress).append("/24 dev storm\nlink set storm up\n");
-    for (Node n : nodes) {
-      script.append("netns add %s\nlink add v%d type veth peer name eth0 netns %s\n".formatted(n, n.index, n));
-      script.append("link set v%d master storm up\n".formatted(n.index));
+    script.append("addr add ").append(NETWORK).append("1/24 dev storm\nlink set storm up\n");
+    for (Machine m : machines()) {
+      script.append("netns add %s\nlink add %s type veth peer name eth0 netns %s\n".formatted(m, m.cable(), m));
+      script.append("link set %s master storm up\n".formatted(m.cable()));
     }
     script.append("END\n");
-    for (Node n : nodes) {
+    for (Machine n : machines()) {
       script.append("ip -n %s -batch - <<END\naddr add %s/24 dev eth0\n".formatted(n, n.address));
       script.append("link set eth0 up\nlink set lo up\nEND\n");
     }
@@ -208,8 +203,17 @@ final class Cluster {
     File table = new File(conf, "racks");
     Files.writeString(table.toPath(), racks);
     Map<String, String> keys = new LinkedHashMap<>();
-    keys.put("dfs.namenode.rpc-address", nameAddress + ":" + rpcPort);
-    keys.put("dfs.namenode.http-address", nameAddress + ":" + httpPort);
+    if (isQuorum()) {
+      File secret = new File(conf, "quorum.key");
+      Files.writeString(secret.toPath(), "what all members of this quorum have");
+      keys.put("cairn.quorum.key-file", secret.getPath());
+      keys.put("dfs.nameservices", SERVICE);
+      keys.put("dfs.ha.namenodes." + SERVICE, String.join(",", nameNodes.stream().map(n -> n.name).toList()));
+      keys.put(
+          "dfs.client.failover.proxy.provider." + SERVICE,
+          "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider");
+    }
+    nameNodes.forEach(n -> n.addKeys(keys));
     keys.put("dfs.namenode.datanode.registration.ip-hostname-check", "false");
     keys.put(
         "dfs.namenode.hosts.provider.classname",
@@ -282,27 +286,19 @@ final class Cluster {
         .start();
   }
 
-  void startNameNode() throws IOException {
-    nameNodeStarted = System.nanoTime();
-    List<String> args = List.of("namenode", "--conf", conf.getPath(), "--data", nameFolder.getPath());
-    List<String> command = new ArrayList<>(List.of(cairn.getPath()));
-    command.addAll(args);
-    nameNode = launch(command, "namenode");
+  /** When the NameNodes, or one of several, were last started or could last not be heard, by {@link System#nanoTime}. */
+  long namesDisturbed() {
+    return nameNodes.stream().mapToLong(n -> n.disturbed).max().orElseThrow();
   }
 
-  boolean nameNodeRuns() {
-    return nameNode.isAlive();
-  }
-
-  void killNameNode() throws Exception {
-    nameNode.destroyForcibly().waitFor();
-  }
-
-  void pauseNameNode(boolean paused) throws Exception {
-    if (nameNode.isAlive()) {
-      signal(nameNode, paused ? "STOP" : "CONT");
-      nameNodeStarted = System.nanoTime();
+  /** The beginning of the command that starts a server. */
+  private List<String> command(Machine machine, String server) {
+    List<String> command = new ArrayList<>();
+    if (isolated) {
+      command.addAll(List.of("nsenter", "--net=/run/netns/" + machine));
     }
+    command.addAll(List.of(cairn.getPath(), server, "--conf", conf.getPath()));
+    return command;
   }
 
   /** Starts a command of the program beside the cluster; what it prints goes to {@code log}. */
@@ -334,11 +330,7 @@ final class Cluster {
   }
 
   String uri() {
-    return "hdfs://" + nameAddress + ":" + rpcPort;
-  }
-
-  String nameAddress() {
-    return nameAddress;
+    return "hdfs://" + (isQuorum() ? SERVICE : nameNodes.get(0).address + ":" + nameNodes.get(0).rpcPort);
   }
 
   /** The place of a DataNode; -1 for one that is not of the storm. */
@@ -375,10 +367,8 @@ final class Cluster {
 
   /** Ends all processes. */
   void end() throws Exception {
-    nameNode.destroyForcibly();
-    for (Node n : nodes) {
-      n.kill();
+    for (Machine m : machines()) {
+      m.kill();
     }
-    nameNode.waitFor();
   }
 }

@@ -32,8 +32,7 @@ final class Faults {
   /** DataNodes that do not run because of a fault. */
   private final Set<Integer> down = new HashSet<>();
 
-  private boolean nameIsDown;
-  private boolean nameIsPaused;
+  private final Set<Cluster.NameNode> namesDown = new HashSet<>();
   private Process balancer;
 
   Faults(Storm storm, Cluster cluster) throws IOException {
@@ -77,12 +76,13 @@ final class Faults {
         Storm.say(w.folder + ": Hadoop's writer waits for itself, and is interrupted");
       }
     }
-    if (!nameIsDown && !cluster.nameNodeRuns()) {
-      if (!disks.isFull(cluster.nameFolder)) {
-        storm.violated("the NameNode has ended by itself");
+    for (Cluster.NameNode n : cluster.nameNodes) {
+      if (!n.isRunning() && namesDown.add(n)) {
+        if (!disks.isFull(n.folder)) {
+          storm.violated(n + " has ended by itself with status " + n.process.exitValue());
+        }
+        after(1_000, () -> startNameNode(n));
       }
-      nameIsDown = true;
-      after(1_000, this::startNameNode);
     }
     for (Cluster.Node n : cluster.nodes.subList(0, Cluster.NODES)) {
       if (!down.contains(n.index) && !n.isRunning() && !disks.isCloned(n)) {
@@ -100,15 +100,42 @@ final class Faults {
     return down.contains(node.index);
   }
 
+  /** Whether most NameNodes can be spoken to, as far as faults go. */
   boolean nameNodeAnswers() {
-    return !nameIsDown && !nameIsPaused;
+    return cluster.nameNodes.stream().filter(Machine::isWell).count() * 2 > cluster.nameNodes.size();
   }
 
-  private void startNameNode() throws IOException {
-    if (nameIsDown) {
-      cluster.startNameNode();
-      nameIsDown = false;
+  private void startNameNode(Cluster.NameNode n) throws IOException {
+    if (namesDown.remove(n)) {
+      n.start();
     }
+  }
+
+  private String killNameNodes(List<Cluster.NameNode> names, long lasts) throws Exception {
+    if (namesDown.containsAll(names)) {
+      return "down already";
+    }
+    for (Cluster.NameNode n : names) {
+      if (namesDown.add(n)) {
+        n.kill();
+        after(lasts, () -> startNameNode(n));
+      }
+    }
+    return null;
+  }
+
+  private String pause(Machine machine, long lasts) throws Exception {
+    if (!machine.isRunning() || machine.isPaused) {
+      return "it does not run";
+    }
+    machine.pause(true);
+    after(lasts, () -> machine.pause(false));
+    return null;
+  }
+
+  private void silence(Machine machine, String address, long lasts) throws Exception {
+    machine.reach(address, false);
+    after(lasts, () -> machine.reach(address, true));
   }
 
   void startDataNode(int node) throws IOException {
@@ -132,8 +159,8 @@ final class Faults {
     }
   }
 
-  private void cut(List<Cluster.Node> nodes, long lasts) throws Exception {
-    for (Cluster.Node n : nodes) {
+  private void cut(List<? extends Machine> machines, long lasts) throws Exception {
+    for (Machine n : machines) {
       n.cut(true);
       after(lasts, () -> n.cut(false));
     }
@@ -141,8 +168,10 @@ final class Faults {
 
   /** Why it was not done; null if it was. */
   private String apply(Fault f) throws Exception {
-    Cluster.Node node = cluster.nodes.get(f.node());
     Random random = f.random();
+    int names = cluster.nameNodes.size();
+    Cluster.Node node = cluster.nodes.get(f.node());
+    Cluster.NameNode name = cluster.nameNodes.get(f.node() % names);
     switch (f.kind()) {
       case KILL -> {
         if (isDown(node) || disks.isCloned(node)) {
@@ -153,26 +182,24 @@ final class Faults {
       case RACK_KILL -> kill(rack(f.node()), f.lasts());
       case KILL_ALL -> kill(cluster.nodes.subList(0, Cluster.NODES), f.lasts());
       case PAUSE -> {
-        if (!node.isRunning() || node.isPaused) {
-          return "it does not run";
-        }
-        node.pause(true);
-        after(f.lasts(), () -> node.pause(false));
+        return pause(node, f.lasts());
       }
       case CUT -> cut(List.of(node), f.lasts());
       case RACK_CUT -> cut(rack(f.node()), f.lasts());
       case DEAF -> {
-        node.reach(cluster.nameAddress(), false);
-        after(f.lasts(), () -> node.reach(cluster.nameAddress(), true));
+        int only = random.nextInt(names + 1);
+        for (int i = 0; i < names; i++) {
+          if (only == names || only == i) {
+            silence(node, cluster.nameNodes.get(i).address, f.lasts());
+          }
+        }
       }
       case SPLIT -> {
         int other = (node.index + 1 + random.nextInt(Cluster.NODES - 1)) % Cluster.NODES;
-        String address = cluster.nodes.get(other).address;
-        node.reach(address, false);
-        after(f.lasts(), () -> node.reach(address, true));
+        silence(node, cluster.nodes.get(other).address, f.lasts());
       }
       case FULL -> disks.fill(node.volumes.get(random.nextInt(node.volumes.size())), 0, f.lasts());
-      case NAME_FULL -> disks.fill(cluster.nameFolder, random.nextInt(400_000), f.lasts());
+      case NAME_FULL -> disks.fill(name.folder, random.nextInt(400_000), f.lasts());
       case LOSE, CORRUPT -> {
         return disks.damage(f.kind() == Fault.Kind.LOSE, random);
       }
@@ -199,25 +226,18 @@ final class Faults {
         after(f.lasts(), () -> balancer.destroyForcibly());
       }
       case NAME_KILL -> {
-        if (nameIsDown) {
-          return "it is down";
-        }
-        cluster.killNameNode();
-        nameIsDown = true;
-        after(f.lasts(), this::startNameNode);
+        return killNameNodes(List.of(name), f.lasts());
+      }
+      case NAME_KILL_ALL -> {
+        return killNameNodes(cluster.nameNodes, f.lasts());
       }
       case NAME_PAUSE -> {
-        if (nameIsDown) {
-          return "it is down";
-        }
-        cluster.pauseNameNode(true);
-        nameIsPaused = true;
-        after(
-            f.lasts(),
-            () -> {
-              cluster.pauseNameNode(false);
-              nameIsPaused = false;
-            });
+        return pause(name, f.lasts());
+      }
+      case NAME_CUT -> cut(List.of(name), f.lasts());
+      case NAME_SPLIT -> {
+        int other = (cluster.nameNodes.indexOf(name) + 1 + random.nextInt(names - 1)) % names;
+        silence(name, cluster.nameNodes.get(other).address, f.lasts());
       }
       case CLIENT_KILL -> {
         List<CairnClient> clients = new ArrayList<>();
@@ -261,7 +281,7 @@ final class Faults {
 
   private void lookAtLeaving(Cluster.Node node, long end, boolean wipes) throws Exception {
     boolean isGone = false;
-    if (!nameIsDown && !nameIsPaused) {
+    if (nameNodeAnswers()) {
       try {
         for (DatanodeInfo info : admin.getDataNodeStats(DatanodeReportType.ALL)) {
           isGone |= cluster.indexOf(info) == node.index && info.isDecommissioned();
@@ -325,17 +345,15 @@ final class Faults {
     if (balancer != null) {
       balancer.destroyForcibly();
     }
-    if (nameIsPaused) {
-      cluster.pauseNameNode(false);
-      nameIsPaused = false;
-    }
-    startNameNode();
-    for (Cluster.Node n : cluster.nodes) {
-      n.pause(false);
-      n.cut(false);
-      for (String address : List.copyOf(n.unreachable)) {
-        n.reach(address, true);
+    for (Machine m : cluster.machines()) {
+      m.pause(false);
+      m.cut(false);
+      for (String address : List.copyOf(m.unreachable)) {
+        m.reach(address, true);
       }
+    }
+    for (Cluster.NameNode n : cluster.nameNodes) {
+      startNameNode(n);
     }
     for (int node : List.copyOf(down)) {
       startDataNode(node);

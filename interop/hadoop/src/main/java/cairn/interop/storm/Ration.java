@@ -118,7 +118,7 @@ final class Ration {
   /** Forgets what the NameNode knows of by now, and what is there again. */
   private void forget(Known known, Disks disks) {
     long now = System.nanoTime();
-    if (now - cluster.nameNodeStarted < TOLD_NANOS) {
+    if (now - cluster.namesDisturbed() < TOLD_NANOS) {
       return;
     }
     destroyed.removeIf(

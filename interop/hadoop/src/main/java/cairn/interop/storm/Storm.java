@@ -51,9 +51,9 @@ public final class Storm {
   private volatile boolean isOver;
   private long progressAt = 10_000;
 
-  private Storm(File cairn, File client, File work, boolean isolated, long seed) throws Exception {
-    this.work = work;
-    cluster = new Cluster(cairn, work, isolated);
+  private Storm(File client, Cluster cluster, long seed) throws Exception {
+    work = cluster.work;
+    this.cluster = cluster;
     ration = new Ration(cluster);
     DistributedFileSystem admin = cluster.connect();
     awaitService(admin);
@@ -107,7 +107,8 @@ public final class Storm {
     work.mkdirs();
     notes = new PrintWriter(new FileWriter(new File(work, "storm.log")), true);
     System.out.println("storm: seed " + seed + ", " + seconds + " s, files in " + work);
-    List<Fault> plan = Fault.plan(seed, seconds, wanted, isolated);
+    int nameNodes = Integer.parseInt(flags.getOrDefault("--namenodes", "1"));
+    List<Fault> plan = Fault.plan(seed, seconds, wanted, isolated, nameNodes);
     if (!isolated) {
       for (Fault.Kind k : Fault.Kind.values()) {
         if (k.needsIsolation) {
@@ -115,8 +116,8 @@ public final class Storm {
         }
       }
     }
-    Storm storm =
-        new Storm(new File(flags.get("--cairn")), new File(flags.get("--client")), work, isolated, seed);
+    Cluster cluster = new Cluster(new File(flags.get("--cairn")), work, isolated, nameNodes);
+    Storm storm = new Storm(new File(flags.get("--client")), cluster, seed);
     boolean isGood = false;
     try {
       isGood = storm.run(plan, seconds, patience, new File(flags.get("--client")), seed);
@@ -129,8 +130,9 @@ public final class Storm {
     } else if (!isGood) {
       System.out.println("the plan of faults:");
       plan.forEach(f -> System.out.println("  " + f));
+      String members = nameNodes > 1 ? " --namenodes " + nameNodes : "";
       String filter = flags.containsKey("--faults") ? " --faults '" + wanted + "'" : "";
-      System.out.println("again: interop/storm/run --cairn BINARY --seconds " + seconds + " --seed " + seed + filter);
+      System.out.println("again: interop/storm/run --cairn BINARY --seconds " + seconds + " --seed " + seed + members + filter);
       storm.keepDisks();
       storm.cluster.end();
     }
@@ -145,7 +147,9 @@ public final class Storm {
           Cluster.run("umount", v.getPath());
         }
       }
-      Cluster.run("umount", storm.cluster.nameFolder.getPath());
+      for (Cluster.NameNode n : storm.cluster.nameNodes) {
+        Cluster.run("umount", n.folder.getPath());
+      }
     }
     notes.close();
     FileUtil.fullyDelete(work);
@@ -154,7 +158,7 @@ public final class Storm {
   /** Volumes in memory end with this process. */
   private void keepDisks() throws Exception {
     if (cluster.isolated) {
-      Cluster.run("sh", "-c", "cd '" + work + "' && mkdir disks && cp -a name dn* clone disks && rm -rf images");
+      Cluster.run("sh", "-c", "cd '" + work + "' && mkdir disks && cp -a nn[0-9] dn*[0-9] clone disks && rm -rf images");
     }
   }
 
