@@ -9,7 +9,8 @@
 //! - a member is a random number ([`MemberId`]), so a folder that was emptied votes under no promise that it has forgotten;
 //! - who has lost the end of its log votes as if it had it, and does not stand before it has it again ([`Ballot::lost`]);
 //! - who has just started votes for nobody for an election timeout: it may have taken a heartbeat before;
-//! - the right to answer is a lease by the time when heartbeats were sent ([`Quorum::lease`]).
+//! - the right to answer is a lease by the time when heartbeats were sent ([`Quorum::lease`]);
+//! - who has told another one to stand has no lease in that term any more ([`Quorum::hand_over`]).
 //!
 //! Tested in `tests/it`, with messages that are lost, late and repeated, power cuts, stopped and emptied members.
 

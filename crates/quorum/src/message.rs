@@ -3,6 +3,7 @@
 use crate::encoding::{Decoder, Malformed, put_u64};
 use crate::entry::{Entry, Reach};
 use crate::member::MemberId;
+use raft::CAMPAIGN_TRANSFER;
 use raft::eraftpb::{self, MessageType};
 
 /// How a message begins.
@@ -31,11 +32,12 @@ pub(crate) enum Body {
     Last { reach: Reach, has_lost: bool },
     /// The log that the sender leads begins behind that entry, of that term, and it does not know that the receiver has it.
     Behind { index: u64, term: u64 },
+    /// The sender asks to lead in the place of the receiver.
+    Asks,
 }
 
-/// Kinds of the library's messages that travel. Others are for what is not done here: handing over at once, snapshots,
-/// questions of followers.
-const KINDS: [MessageType; 8] = [
+/// Kinds of the library's messages that travel. Others are for what is not done here: snapshots, questions of followers.
+const KINDS: [MessageType; 9] = [
     MessageType::MsgAppend,
     MessageType::MsgAppendResponse,
     MessageType::MsgRequestVote,
@@ -44,10 +46,15 @@ const KINDS: [MessageType; 8] = [
     MessageType::MsgHeartbeatResponse,
     MessageType::MsgRequestPreVote,
     MessageType::MsgRequestPreVoteResponse,
+    MessageType::MsgTimeoutNow,
 ];
+
+/// A request for a vote by who was told to stand.
+const TOLD: u8 = 50;
 
 const LAST: u8 = 100;
 const BEHIND: u8 = 101;
+const ASKS: u8 = 102;
 
 impl Message {
     /// Its bytes; none if it is of a kind that does not travel.
@@ -58,7 +65,8 @@ impl Message {
         match &self.body {
             Body::Raft { message, stamp } => {
                 let kind = KINDS.iter().position(|kind| *kind == message.get_msg_type())?;
-                out.push(kind as u8);
+                let is_told = message.context[..] == *CAMPAIGN_TRANSFER;
+                out.push(if is_told { TOLD } else { kind as u8 });
                 let eraftpb::Message { term, log_term, index, commit, commit_term, .. } = message;
                 for number in
                     [term, log_term, index, commit, commit_term, &message.reject_hint, stamp]
@@ -82,6 +90,7 @@ impl Message {
                 put_u64(&mut out, *index);
                 put_u64(&mut out, *term);
             }
+            Body::Asks => out.push(ASKS),
         }
         Some(out)
     }
@@ -99,10 +108,17 @@ impl Message {
                 Body::Last { reach, has_lost: input.flag()? }
             }
             BEHIND => Body::Behind { index: input.u64()?, term: input.u64()? },
-            kind => {
-                let kind = KINDS.get(usize::from(kind)).ok_or(Malformed("kind of message"))?;
+            ASKS => Body::Asks,
+            byte => {
                 let mut message = eraftpb::Message::default();
-                message.set_msg_type(*kind);
+                let kind = match byte {
+                    TOLD => {
+                        message.context = CAMPAIGN_TRANSFER.into();
+                        MessageType::MsgRequestVote
+                    }
+                    _ => *KINDS.get(usize::from(byte)).ok_or(Malformed("kind of message"))?,
+                };
+                message.set_msg_type(kind);
                 (message.from, message.to) = (from.0, to.0);
                 (message.term, message.log_term) = (input.u64()?, input.u64()?);
                 (message.index, message.commit) = (input.u64()?, input.u64()?);

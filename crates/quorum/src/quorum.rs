@@ -1,5 +1,6 @@
 //! One member: what it takes, what it says is to be done, and what it knows of the others.
 
+mod handover;
 mod lost;
 
 use crate::encoding::Malformed;
@@ -114,6 +115,8 @@ pub struct Quorum {
     /// Turns without a leader after which it stands.
     patience: usize,
     lease: Lease,
+    /// The last term in which it has begun to have another member lead.
+    handed_over_in: u64,
     /// When the last heartbeat of a leader was sent, by that one's clock.
     heard: Option<(MemberId, u64)>,
     /// How far the others' logs go that were asked for that.
@@ -162,6 +165,7 @@ impl Quorum {
             quiet: ELECTION_TURNS,
             patience: ELECTION_TURNS,
             lease: Lease::default(),
+            handed_over_in: 0,
             heard: None,
             last: BTreeMap::new(),
             until_asked: 0,
@@ -216,6 +220,7 @@ impl Quorum {
             self.node.tick();
             self.draw();
         }
+        self.end_handover();
         self.tell_who_is_behind();
     }
 
@@ -248,6 +253,10 @@ impl Quorum {
         match body {
             Body::Last { reach, has_lost } => self.hear_last(from, reach, has_lost),
             Body::Behind { index, term } => self.hear_behind(from, index, term),
+            Body::Asks => {
+                // Who does not lead any more, or hears of one who could not, has nothing to give.
+                let _ = self.hand_over(|id| id == from);
+            }
             Body::Raft { message, stamp } => self.step_raft(from, message, stamp),
         }
         Ok(())
@@ -258,7 +267,8 @@ impl Quorum {
         let asks_for_vote =
             matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
         let (term, reach) = (message.term, Reach { term: message.log_term, index: message.index });
-        if asks_for_vote && !self.may_vote(reach) {
+        let is_told_to_stand = kind == MessageType::MsgTimeoutNow;
+        if asks_for_vote && !self.may_vote(reach) || is_told_to_stand && self.lost.is_some() {
             return;
         }
         if kind == MessageType::MsgHeartbeat {
@@ -481,9 +491,10 @@ impl Quorum {
         self.is_behind
     }
 
-    /// Until when nobody else can lead, by the clock of `now`; none if it does not lead or has not heard of a majority.
+    /// Until when nobody else can lead, by the clock of `now`; none if it does not lead, has not heard of a majority, or
+    /// has begun to have another one lead.
     pub fn lease(&self, now: Duration) -> Option<Duration> {
-        if !self.is_leader() {
+        if !self.is_leader() || self.is_handing_over() {
             return None;
         }
         let length = self.turn * LEASE_TURNS;
@@ -502,18 +513,6 @@ impl Quorum {
             self.members.0.iter().filter_map(of).collect()
         } else {
             BTreeMap::new()
-        }
-    }
-
-    /// Gives the lead up, as one does whose disk hangs: another one will stand.
-    pub fn step_down(&mut self) {
-        // Alone, nobody else can.
-        if self.is_leader() && !self.is_alone() {
-            let term = self.node.raft.term;
-            self.node.raft.become_follower(term, raft::INVALID_ID);
-            self.draw();
-            // Its own log may be the longest, and its disk still hang.
-            self.quiet = 2 * ELECTION_TURNS;
         }
     }
 

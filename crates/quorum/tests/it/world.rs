@@ -22,6 +22,8 @@ pub enum Mistake {
     TornInSilence,
     /// The clock of leases counts turns.
     LeaseByTurns,
+    /// Who has told another one to stand answers on by the lease that it had.
+    LeaseAfterHandover,
 }
 
 /// Numbers by a seed (splitmix64).
@@ -63,6 +65,8 @@ struct Process {
     agreed: u64,
     values: u64,
     turns: u32,
+    /// The last lease that it has had, with its term.
+    lease: Option<(u64, Duration)>,
     /// What clients wait for: term, place.
     waiting: Vec<(u64, u64)>,
 }
@@ -94,12 +98,15 @@ pub struct World {
     next_value: u64,
     next_id: u64,
     has_faults: bool,
+    /// Operators have others lead.
+    pub hands_over: bool,
     /// Everybody has been a voter and has had all since a disk has last forgotten anything: only then may another one.
     is_whole: bool,
     pub acknowledged: u64,
     pub reads: u64,
     pub torn: u64,
     pub emptied: u64,
+    pub handed_over: u64,
 }
 
 impl World {
@@ -129,11 +136,13 @@ impl World {
             next_value: 0,
             next_id: 3,
             has_faults: true,
+            hands_over: true,
             is_whole: false,
             acknowledged: 0,
             reads: 0,
             torn: 0,
             emptied: 0,
+            handed_over: 0,
         }
     }
 
@@ -148,7 +157,7 @@ impl World {
     pub fn step(&mut self) -> Result<(), String> {
         self.now += Duration::from_micros(200 + self.dice.below(12_000));
         if self.has_faults {
-            self.fault();
+            self.fault()?;
         }
         for at in 0..3 {
             self.start(at)?;
@@ -166,7 +175,7 @@ impl World {
         Ok(())
     }
 
-    fn fault(&mut self) {
+    fn fault(&mut self) -> Result<(), String> {
         let at = self.dice.below(3) as usize;
         let until = self.now + Duration::from_millis(self.dice.below(3000));
         if self.dice.one_in(300) {
@@ -184,11 +193,31 @@ impl World {
         } else if self.dice.one_in(1500) {
             // All lose their power at once.
             (0..3).for_each(|at| self.kill(at, self.now));
+        } else if self.hands_over && self.dice.one_in(100) {
+            self.hand_over(at)?;
         } else if self.is_sound() && self.dice.one_in(300) {
             self.empty(at, until);
         } else if self.is_sound() && self.dice.one_in(300) {
             self.rot(at, until);
         }
+        Ok(())
+    }
+
+    /// An operator has somebody else lead. Now and then who has led hears nothing of what comes of that.
+    fn hand_over(&mut self, at: usize) -> Result<(), String> {
+        if !self.is_running(at) {
+            return Ok(());
+        }
+        let Some(process) = &mut self.places[at].process else { return Ok(()) };
+        self.handed_over += u64::from(match process.quorum.role() {
+            Role::Leader { .. } => process.quorum.hand_over(|_| true).is_some(),
+            Role::Follower => process.quorum.ask_for_lead(),
+        });
+        self.work(at)?;
+        if self.dice.one_in(3) {
+            self.cut_off = Some((at, None, self.now + 10 * TURN));
+        }
+        Ok(())
     }
 
     /// Whether a disk may forget something: what two forget nobody may have any more, and then nothing is agreed on again
@@ -279,6 +308,7 @@ impl World {
             next_turn: self.now,
             stopped_until: Duration::ZERO,
             turns: 0,
+            lease: None,
             waiting: Vec::new(),
         });
         Ok(())
@@ -496,7 +526,15 @@ impl World {
             }
             return Ok(());
         }
-        if process.quorum.lease(clock).is_some_and(|until| until > clock) {
+        let term = process.quorum.term();
+        let lease = match (process.quorum.lease(clock), self.mistake) {
+            (None, Some(Mistake::LeaseAfterHandover)) => {
+                process.lease.filter(|(of, _)| *of == term)
+            }
+            (lease, _) => lease.map(|until| (term, until)),
+        };
+        process.lease = lease;
+        if lease.is_some_and(|(_, until)| until > clock) {
             self.reads += 1;
             if process.agreed < self.told {
                 return Err(format!("{at} reads at {}, {} was told of", process.agreed, self.told));

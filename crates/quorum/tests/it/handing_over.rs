@@ -1,0 +1,148 @@
+//! Who leads has another member lead: at once, with all that there is, and without answering by a lease of before.
+
+use cairn_quorum::{
+    Base, Change, ELECTION_TURNS, Entry, MemberId, NotProposed, Payload, Quorum, Role, Saved,
+};
+use std::time::Duration;
+
+const TURN: Duration = Duration::from_millis(50);
+
+/// Three members whose messages arrive at once, and whose disks are fast, but for those of whom they are cut off.
+struct Three {
+    members: Vec<Quorum>,
+    messages: Vec<(MemberId, Vec<u8>)>,
+    agreed: Vec<Vec<Entry>>,
+    cut_off: Option<MemberId>,
+    now: Duration,
+}
+
+impl Three {
+    /// The first one leads.
+    fn new() -> Three {
+        let mut base = Base::founded(MemberId(1), "a");
+        for (id, name) in [(MemberId(2), "b"), (MemberId(3), "c")] {
+            base.members.change(&Change::AddLearner { id, name: name.to_string() });
+            base.members.change(&Change::Promote { id });
+        }
+        let saved = Saved { base, ..Saved::default() };
+        let open = |id| Quorum::open(MemberId(id), &saved, TURN, Duration::ZERO).unwrap();
+        let (messages, agreed) = (Vec::new(), vec![Vec::new(); 3]);
+        let members = vec![open(1), open(2), open(3)];
+        let mut three = Three { members, messages, agreed, cut_off: None, now: Duration::ZERO };
+        while three.leader() != Some(0) {
+            // The others are more patient.
+            three.tick(|at| if at == 0 { 0 } else { ELECTION_TURNS as u32 - 1 });
+        }
+        // A majority answers heartbeats.
+        (0..3).for_each(|_| three.tick(|_| 5));
+        assert!(three.lease(0).is_some());
+        three
+    }
+
+    fn tick(&mut self, dice: impl Fn(usize) -> u32) {
+        self.now += TURN;
+        for (at, member) in self.members.iter_mut().enumerate() {
+            member.tick(self.now, dice(at));
+        }
+        self.carry();
+    }
+
+    /// Until nobody has anything to say.
+    fn carry(&mut self) {
+        loop {
+            for (at, member) in self.members.iter_mut().enumerate() {
+                while let Some(ready) = member.ready() {
+                    member.persisted(ready.number);
+                    self.messages.extend(ready.send_now.into_iter().chain(ready.send_later));
+                    self.agreed[at].extend(ready.committed);
+                }
+            }
+            if self.messages.is_empty() {
+                return;
+            }
+            for (to, bytes) in std::mem::take(&mut self.messages) {
+                let there = self.members.iter_mut().find(|member| member.me() == to);
+                if let Some(member) = there.filter(|_| self.cut_off != Some(to)) {
+                    member.step(self.now, &bytes).unwrap();
+                }
+            }
+        }
+    }
+
+    fn leader(&self) -> Option<usize> {
+        let leads = |member: &Quorum| member.role() == Role::Leader { is_ready: true };
+        self.members.iter().position(leads)
+    }
+
+    fn lease(&self, at: usize) -> Option<Duration> {
+        self.members[at].lease(self.now)
+    }
+}
+
+#[test]
+fn the_lead_is_handed_over_without_a_turn_and_with_all_that_was_proposed() {
+    let mut three = Three::new();
+    let (_, index) = three.members[0].propose(b"before".to_vec()).unwrap();
+    assert_eq!(three.members[0].hand_over(|id| id == MemberId(3)), Some(MemberId(3)));
+    assert_eq!(three.lease(0), None, "whoever is told to stand may lead at any moment");
+    assert_eq!(three.members[0].propose(b"after".to_vec()), Err(NotProposed::NotLeader));
+    three.carry();
+    assert_eq!(three.leader(), Some(2));
+    for agreed in &three.agreed {
+        let entry = agreed.iter().find(|entry| entry.index == index).unwrap();
+        assert_eq!(entry.payload, Payload::Data(b"before".to_vec()));
+    }
+    // The next one has a lease of its own.
+    (0..3).for_each(|_| three.tick(|_| 5));
+    assert!(three.lease(2).is_some() && three.lease(0).is_none());
+}
+
+#[test]
+fn whoever_asks_for_the_lead_gets_it_and_the_one_with_most_does_if_nobody_is_named() {
+    let mut three = Three::new();
+    assert!(three.members[1].ask_for_lead());
+    three.carry();
+    assert_eq!(three.leader(), Some(1));
+    // The third one hears nothing, and lacks something.
+    three.cut_off = Some(MemberId(3));
+    three.members[1].propose(b"more".to_vec()).unwrap();
+    three.carry();
+    three.cut_off = None;
+    assert_eq!(three.members[1].hand_over(|_| true), Some(MemberId(1)));
+    three.carry();
+    assert_eq!(three.leader(), Some(0));
+    assert_eq!(three.members[1].hand_over(|_| true), None, "it does not lead");
+    assert!(!three.members[0].ask_for_lead(), "it does");
+}
+
+#[test]
+fn nobody_is_told_to_stand_who_does_not_vote() {
+    let mut three = Three::new();
+    assert_eq!(three.members[0].hand_over(|id| id == MemberId(9)), None);
+    three.members[0].change(&Change::Remove { id: MemberId(2) }).unwrap();
+    three.carry();
+    assert_eq!(three.members[0].hand_over(|id| id == MemberId(2)), None);
+    assert!(!three.members[0].is_handing_over());
+    assert!(three.lease(0).is_some(), "nothing has changed");
+}
+
+#[test]
+fn a_leader_that_is_not_relieved_gives_the_lead_up_all_the_same() {
+    let mut three = Three::new();
+    three.cut_off = Some(MemberId(2));
+    assert_eq!(three.members[0].hand_over(|id| id == MemberId(2)), Some(MemberId(2)));
+    three.carry();
+    assert!(three.members[0].is_handing_over());
+    for _ in 0..ELECTION_TURNS {
+        assert_eq!(three.lease(0), None, "the word to stand may arrive yet");
+        three.tick(|_| 0);
+    }
+    assert!(three.members[0].role() == Role::Follower || three.members[0].term() > 1);
+    // Of the two that are left one leads.
+    let begun = three.now;
+    while three.leader().is_none() {
+        assert!(three.now < begun + TURN * 100);
+        three.tick(|at| at as u32 * 4);
+    }
+    assert_eq!(three.leader(), Some(2), "who has given it up waits for longer");
+}
