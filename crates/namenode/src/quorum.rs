@@ -1,19 +1,24 @@
 //! A member of a quorum on this machine: its file, its port and its thread around the core `cairn-quorum`.
 //!
-//! [`disk`] keeps what it has promised and its log, [`link`] lets only those in who have the key of the quorum, [`port`]
-//! carries messages, and [`carrier`] drives the core. What is agreed on comes out in order, once ([`Member`]). What a new member
-//! begins with, or one that lacks too much goes on from, comes as a snapshot ([`incoming`]); what is in one is not known here.
+//! [`disk`] keeps what it has promised and its log, which [`writer`] writes; [`link`] lets only those in who have the key of
+//! the quorum, [`port`] carries messages, [`hello`] tells who is believed, and [`carrier`] drives the core. What is agreed on
+//! comes out in order, once ([`Member`]). What a new member begins with, or one that lacks too much goes on from, comes as a
+//! snapshot ([`incoming`]); what is in one is not known here.
 //!
 //! Tested in `tests/it/quorum.rs`, over real sockets and files.
 
 mod carrier;
 mod disk;
+mod hello;
 mod incoming;
 mod link;
+mod member;
 mod port;
+mod writer;
 
-pub use carrier::{Member, NotAgreed, Options, Place, StartError, Status, found};
+pub use carrier::{NotAgreed, Place, StartError, Status};
 pub use disk::{Disk, DiskError};
 pub use incoming::Snapshot;
 pub use link::{Key, LinkError};
+pub use member::{Member, Options, found};
 pub use port::SendError;

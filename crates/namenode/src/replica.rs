@@ -152,8 +152,10 @@ impl RunningReplica {
         }
     }
 
-    /// Takes no more calls, ends the running ones, and closes log and store.
+    /// Has another member lead, if this one does and another one could; takes no more calls, ends the running ones, and
+    /// closes log and store.
     pub async fn shutdown(self) {
+        self.hand_over().await;
         self.stop.send_replace(true);
         if self.serving.await.is_err() {
             tracing::error!("the port was not closed in order");
@@ -161,6 +163,19 @@ impl RunningReplica {
         // It may have ended before.
         if !self.roles.is_finished() && !matches!(self.roles.await, Ok(Ok(()))) {
             tracing::error!("this member of the quorum was not closed in order");
+        }
+    }
+
+    /// Until then calls that come here wait, and go on to who leads next.
+    async fn hand_over(&self) {
+        let member = Arc::clone(&self.member);
+        let asked = tokio::task::spawn_blocking(move || member.hand_over(None)).await;
+        if let Ok(Some(name)) = asked {
+            let mut standing = self.standing.clone();
+            let relieved = standing.wait_for(|now| matches!(now, Standing::Follows { .. }));
+            if tokio::time::timeout(END_PATIENCE, relieved).await.is_err() {
+                tracing::warn!(name, "the lead was not taken over in time");
+            }
         }
     }
 }
@@ -377,16 +392,15 @@ impl Roles {
     /// Puts a snapshot in the place of what is there, if that is needed. One that can't be used is let go: another will
     /// come.
     fn install(&self, snapshot: Snapshot) {
-        let Snapshot { base, path } = snapshot;
-        if self.member.needs(&base) {
+        if self.member.needs(&snapshot.base) {
             let dir = &self.config.name_dir;
-            match install::install(dir, &path, self.options.cache_len) {
+            match install::install(dir, &snapshot.path, self.options.cache_len) {
                 Ok(last) => {
                     tracing::info!(
                         last,
                         "a snapshot of the leader has taken the place of the namespace"
                     );
-                    self.member.go_on_from(base);
+                    self.member.go_on_from(snapshot);
                 }
                 Err(error @ RestoreError::Mixed { .. }) => {
                     tracing::error!(%error, "this NameNode has the namespace of another file system, and does not join");
@@ -405,21 +419,7 @@ impl Roles {
 
     /// Has others know what it is while it does not lead.
     fn tell(&self, status: &Status) {
-        let term = status.term;
-        let leader = status.leader.as_ref().filter(|name| **name != self.quorum.id);
-        let known = leader.and_then(|name| Some((name, self.quorum.members.get(name)?)));
-        let standing = match known {
-            Some((name, member)) => {
-                let leader = Leader { name: name.clone(), rpc: member.rpc.clone() };
-                Standing::Follows { term, leader }
-            }
-            None => Standing::Nobody { term },
-        };
-        self.standing.send_if_modified(|told| {
-            let is_new = *told != standing;
-            *told = standing;
-            is_new
-        });
+        tell(&self.standing, status, &self.quorum);
     }
 
     /// Leads until that is over.
@@ -436,6 +436,7 @@ impl Roles {
         let watch = tokio::task::spawn_blocking(watch);
         let serves = Serves {
             config: &self.config,
+            quorum: &self.quorum,
             member: &self.member,
             front: &self.front,
             standing: &self.standing,
@@ -451,6 +452,25 @@ impl Roles {
     }
 }
 
+/// Has others know what a member is that does not lead.
+fn tell(told: &watch::Sender<Standing>, status: &Status, quorum: &QuorumConfig) {
+    let term = status.term;
+    let leader = status.leader.as_ref().filter(|name| **name != quorum.id);
+    let known = leader.and_then(|name| Some((name, quorum.members.get(name)?)));
+    let standing = match known {
+        Some((name, member)) => {
+            let leader = Leader { name: name.clone(), rpc: member.rpc.clone() };
+            Standing::Follows { term, leader }
+        }
+        None => Standing::Nobody { term },
+    };
+    told.send_if_modified(|told| {
+        let is_new = *told != standing;
+        *told = standing;
+        is_new
+    });
+}
+
 /// Ends what watches over a lead when it goes, also where nobody comes to the end of it: a blocking task outlives those
 /// who have begun it.
 struct Over(Arc<AtomicBool>);
@@ -464,6 +484,7 @@ impl Drop for Over {
 /// What a member that leads needs of its roles.
 struct Serves<'a> {
     config: &'a NameNodeConfig,
+    quorum: &'a QuorumConfig,
     member: &'a Arc<Member>,
     front: &'a Front,
     standing: &'a watch::Sender<Standing>,
@@ -509,15 +530,46 @@ impl Serves<'_> {
         // Calls under way are the next leader's.
         lead.lose();
         tracing::info!(term, "this NameNode does not lead any more");
-        let ns = Arc::clone(&running.node().ns);
-        if tokio::time::timeout(END_PATIENCE, running.shutdown()).await.is_err() {
-            tracing::warn!("what the NameNode was at when it lost the lead is broken off");
+        if failure.is_some() {
+            self.hand_over().await?;
         }
-        tokio::task::spawn_blocking(move || ns.close()).await?;
+        let ns = Arc::clone(&running.node().ns);
+        let closes = async {
+            if tokio::time::timeout(END_PATIENCE, running.shutdown()).await.is_err() {
+                tracing::warn!("what the NameNode was at when it lost the lead is broken off");
+            }
+            tokio::task::spawn_blocking(move || ns.close()).await
+        };
+        tokio::pin!(closes);
+        // Calls that wait go to the next leader meanwhile.
+        loop {
+            tokio::select! {
+                closed = &mut closes => break closed?,
+                () = tokio::time::sleep(LOOK_EVERY) => {
+                    let status = self.member.status();
+                    tell(self.standing, &status, self.quorum);
+                }
+            }
+        }
         match failure {
             Some(why) => Err(ReplicaError::Stopped(why)),
             None => Ok(()),
         }
+    }
+
+    /// Has another member lead before this one ends, as one does whose disk is full.
+    async fn hand_over(&self) -> Result<(), JoinError> {
+        let member = Arc::clone(self.member);
+        let asked = tokio::task::spawn_blocking(move || member.hand_over(None)).await?;
+        let until = tokio::time::Instant::now() + self.quorum.election_timeout;
+        let is_leader = |status: Status| status.leader.as_ref() == Some(&self.quorum.id);
+        while asked.is_some()
+            && is_leader(self.member.status())
+            && tokio::time::Instant::now() < until
+        {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(())
     }
 
     /// Sends snapshots to those who want one.

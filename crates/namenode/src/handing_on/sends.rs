@@ -116,15 +116,6 @@ impl HandsOn {
         }
     }
 
-    /// Has `leader` answer a call that means it and no other; `None` if it gives no answer.
-    pub async fn hand_to(
-        &self,
-        leader: &Leader,
-        call: &Call,
-    ) -> Option<Result<Vec<u8>, RemoteException>> {
-        self.ask(leader, &encode(call)).await.ok()
-    }
-
     async fn ask(
         &self,
         leader: &Leader,

@@ -1,47 +1,29 @@
-//! The thread that drives a member, and the one that writes its file.
+//! The thread that drives a member.
 //!
-//! The first never waits for a disk: heartbeats go out while the other one syncs. A leader whose sync takes longer than
-//! an election would gives the lead up. Turns that were missed while the process stood still are not made up for, as
-//! [`cairn_quorum`] demands.
+//! It never waits for a disk: heartbeats go out while another thread syncs ([`super::writer`]). A leader whose sync takes
+//! longer than an election would, or whose disk fails, has another member lead. Turns that were missed while the process
+//! stood still are not made up for, as [`cairn_quorum`] demands.
 
 use super::disk::{Disk, DiskError};
-use super::incoming::{Incoming, Snapshot};
-use super::link::Key;
-use super::port::{Frame, Hears, Port, SendError, send_snapshot};
+use super::hello::{Hello, Own};
+use super::incoming::Snapshot;
+use super::port::{Frame, Port};
+use super::writer::{Done, Job, Writer};
 use crate::clock::since_boot;
 use cairn_net::held::held;
 use cairn_quorum::{
-    Ballot, Base, ELECTION_TURNS, Entry, MemberId, Membership, Quorum, QuorumError, Ready, Role,
+    Ballot, Base, ELECTION_TURNS, Entry, MemberId, Membership, Payload, Progress, Quorum,
+    QuorumError, Ready, Role, Saved,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Who was not heard of for this long is not there.
 const ABSENT: Duration = Duration::from_secs(2);
-
-/// How a member is started.
-#[derive(Debug)]
-pub struct Options {
-    /// The folder of its file.
-    pub dir: PathBuf,
-    /// What the configuration calls it.
-    pub name: String,
-    /// Where it listens.
-    pub listener: TcpListener,
-    /// `host:port` of the others, by name: the same on all.
-    pub others: BTreeMap<String, String>,
-    /// What all members have.
-    pub key: Key,
-    /// The time between two turns; an election takes ten to twenty.
-    pub turn: Duration,
-}
 
 /// Why a member does not start.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +65,7 @@ pub enum NotAgreed {
 /// What a member is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// It leads, and all that was agreed on before was given out.
+    /// It leads, all that was agreed on before was given out, and no other one is about to lead.
     pub leads: bool,
     /// Its term.
     pub term: u64,
@@ -93,6 +75,10 @@ pub struct Status {
     pub last: u64,
     /// All members.
     pub members: Membership,
+    /// How far each is, if it leads.
+    pub progress: BTreeMap<MemberId, Progress>,
+    /// Who was heard of lately, by name, and whether it is ready to lead.
+    pub present: BTreeMap<String, bool>,
     /// Names of those who want a snapshot, if it leads.
     pub wants: BTreeSet<String>,
     /// Where its log begins.
@@ -103,237 +89,45 @@ pub struct Status {
     pub failed: Option<String>,
 }
 
-type Reply = Sender<Result<Place, NotAgreed>>;
+impl Status {
+    /// Whether it leads in that term, and nobody else can at that moment.
+    pub(super) fn may_answer(&self, term: u64, now: Duration) -> bool {
+        self.leads && self.term == term && self.lease.is_some_and(|until| until > now)
+    }
+}
 
-enum Input {
+pub(super) type Reply = Sender<Result<Place, NotAgreed>>;
+
+/// What the thread is told.
+pub(super) enum Input {
     Heard(String, Frame),
     Propose(u64, Vec<u8>, Reply),
     Needs(Base, Sender<bool>),
-    GoOnFrom(Base, Sender<()>),
+    GoOnFrom(Snapshot, Sender<()>),
     /// Of the core that was begun as the so-manieth.
-    Persisted {
-        core: u64,
-        number: u64,
-        send_later: Vec<(MemberId, Vec<u8>)>,
-    },
-    Failed(String),
+    Written(u64, Done),
     Forget(u64),
-    HandOver,
+    /// To whom, by name; answered with who it is.
+    HandOver(Option<String>, Sender<Option<String>>),
+    AskForLead(Sender<bool>),
     Close,
-}
-
-enum Job {
-    Write {
-        number: u64,
-        ballot: Option<Ballot>,
-        entries: Vec<Entry>,
-        sync: bool,
-        send_later: Vec<(MemberId, Vec<u8>)>,
-    },
-    Compact(Base, Vec<Entry>),
-}
-
-/// Begins a quorum whose only member has its file in `dir` and is called `name`. Once, for one member; all others join. False
-/// if there is a file: that one belongs to a quorum.
-pub fn found(dir: &Path, name: &str) -> Result<bool, StartError> {
-    if Disk::open(dir)?.is_some() {
-        return Ok(false);
-    }
-    let me = new_id()?;
-    Disk::create(dir, me, &Base::founded(me, name), Ballot::default())?;
-    Ok(true)
-}
-
-fn new_id() -> Result<MemberId, StartError> {
-    Ok(MemberId(getrandom::u64().map_err(StartError::Random)?.max(1)))
-}
-
-/// A member that runs. Dropping it stops it.
-pub struct Member {
-    me: MemberId,
-    inputs: Sender<Input>,
-    status: Arc<Mutex<Status>>,
-    addr: SocketAddr,
-    incoming: Arc<Incoming>,
-    /// What the others are told of it, where they are, and what they have as well.
-    hello: Arc<dyn Fn() -> Frame + Send + Sync>,
-    others: BTreeMap<String, String>,
-    key: Key,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-impl Member {
-    /// Starts it. What is agreed on comes out of the receiver, in order, from where its log begins.
-    pub fn start(options: Options) -> Result<(Member, Receiver<Entry>), StartError> {
-        let Options { dir, name, listener, others, key, turn } = options;
-        let opened = Disk::open(&dir)?;
-        let me = match &opened {
-            Some((disk, _)) => disk.member(),
-            None => new_id()?,
-        };
-        let (inputs, events) = channel();
-        let (agrees, agreed) = channel();
-        let has_log = Arc::new(AtomicBool::new(opened.is_some()));
-        let is_behind = Arc::new(AtomicBool::new(false));
-        let (told, behind, to_hear) =
-            (Arc::clone(&has_log), Arc::clone(&is_behind), inputs.clone());
-        let mine = name.clone();
-        let hello: Arc<dyn Fn() -> Frame + Send + Sync> = Arc::new(move || {
-            let has_log = told.load(Ordering::SeqCst);
-            let wants = !has_log || behind.load(Ordering::SeqCst);
-            Frame::Hello { name: mine.clone(), id: me, has_log, wants }
-        });
-        let incoming = Arc::new(Incoming::new(dir.clone()));
-        let hears: Hears = Arc::new(move |name, frame| {
-            // Nobody listens when it ends.
-            let _ = to_hear.send(Input::Heard(name, frame));
-        });
-        let (tells, comes) = (Arc::clone(&hello), Arc::clone(&incoming));
-        let port = Port::open(listener, &others, &key, tells, hears, comes)?;
-        let addr = port.addr();
-        let status = Arc::<Mutex<Status>>::default();
-        let mut carrier = Carrier {
-            me,
-            name,
-            dir,
-            turn,
-            port,
-            core: None,
-            begun: 0,
-            has_log,
-            is_behind,
-            inputs: inputs.clone(),
-            agrees,
-            present: BTreeMap::new(),
-            wants: BTreeMap::new(),
-            waiting: VecDeque::new(),
-            writing: VecDeque::new(),
-            status: Arc::clone(&status),
-        };
-        if let Some((disk, saved)) = opened {
-            let quorum = Quorum::open(me, &saved, turn, since_boot())?;
-            carrier.begin(disk, quorum)?;
-        }
-        let thread = std::thread::Builder::new().name("quorum".to_string());
-        let thread = thread.spawn(move || carrier.run(&events))?;
-        let thread = Mutex::new(Some(thread));
-        Ok((Member { me, inputs, status, addr, incoming, hello, others, key, thread }, agreed))
-    }
-
-    /// Who it is.
-    pub fn id(&self) -> MemberId {
-        self.me
-    }
-
-    /// Where it listens.
-    pub fn addr(&self) -> SocketAddr {
-        self.addr
-    }
-
-    /// Has all agree on this, if it still leads in that term: what others have had agreed on since then is not in it. Blocks
-    /// until they have, or it is not known whether they will.
-    pub fn propose(&self, term: u64, data: Vec<u8>) -> Result<Place, NotAgreed> {
-        let (reply, answer) = channel();
-        self.inputs.send(Input::Propose(term, data, reply)).map_err(|_| NotAgreed::NotLeader)?;
-        answer.recv().unwrap_or(Err(NotAgreed::Unknown))
-    }
-
-    /// What it is.
-    pub fn status(&self) -> Status {
-        held(&self.status).clone()
-    }
-
-    /// Whether it leads in that term and nobody else can, at this moment: what it answers then is so.
-    pub fn may_answer(&self, term: u64) -> bool {
-        let status = held(&self.status);
-        let leads = status.leads && status.term == term;
-        leads && status.lease.is_some_and(|until| until > since_boot())
-    }
-
-    /// A snapshot that has come, until it is removed.
-    pub fn snapshot(&self) -> Option<Snapshot> {
-        self.incoming.whole()
-    }
-
-    /// The snapshot is not needed any more.
-    pub fn remove_snapshot(&self) {
-        self.incoming.remove();
-    }
-
-    /// Whether a snapshot that ends at `base`, or behind it, has what it lacks.
-    pub fn needs(&self, base: &Base) -> bool {
-        let (reply, answer) = channel();
-        // Who has ended needs nothing.
-        self.inputs.send(Input::Needs(base.clone(), reply)).is_ok()
-            && answer.recv().unwrap_or(false)
-    }
-
-    /// Has its log begin at `base`, unless it has that already: what is before is kept elsewhere durably.
-    pub fn go_on_from(&self, base: Base) {
-        let (reply, answer) = channel();
-        if self.inputs.send(Input::GoOnFrom(base, reply)).is_ok() {
-            // An error is that it has ended, and why is in its status.
-            let _ = answer.recv();
-        }
-    }
-
-    /// Sends a snapshot to another member. `make` makes it after where the log begins was looked up, so that it has all
-    /// before that, and has its pieces sent; it says why that can't be. Blocks.
-    pub fn send_snapshot(
-        &self,
-        name: &str,
-        make: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> bool) -> Result<(), String>,
-    ) -> Result<(), SendError> {
-        let base = self.status().base;
-        let addr = self.others.get(name).ok_or(SendError::Unknown)?;
-        send_snapshot(addr, &self.key, &(self.hello)(), base, make)
-    }
-
-    /// Stops it. Blocks until nothing is written any more and its port is closed.
-    pub fn close(&self) {
-        // Nobody listens when it has stopped by itself.
-        let _ = self.inputs.send(Input::Close);
-        let thread = held(&self.thread).take();
-        if thread.is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the thread of a member of the quorum has panicked");
-        }
-    }
-
-    /// Gives the lead up, if it has it, for another member to take.
-    pub fn hand_over(&self) {
-        // Nobody listens when it ends.
-        let _ = self.inputs.send(Input::HandOver);
-    }
-
-    /// What was agreed on up to `index` is kept elsewhere: the log may begin behind it.
-    pub fn forget(&self, index: u64) {
-        // Nobody listens when it ends.
-        let _ = self.inputs.send(Input::Forget(index));
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        self.close();
-    }
 }
 
 struct Core {
     quorum: Quorum,
-    jobs: Option<Sender<Job>>,
-    writer: Option<JoinHandle<()>>,
+    writer: Writer,
 }
 
-impl Drop for Core {
-    fn drop(&mut self) {
-        self.jobs = None;
-        if self.writer.take().is_some_and(|writer| writer.join().is_err()) {
-            tracing::error!("the thread that writes a quorum's log has panicked");
-        }
-    }
+/// A member that was heard of.
+struct Present {
+    id: MemberId,
+    at: Instant,
+    is_ready: bool,
 }
 
-struct Carrier {
+/// See the module.
+pub(super) struct Carrier {
+    own: Arc<Own>,
     me: MemberId,
     name: String,
     dir: PathBuf,
@@ -343,36 +137,63 @@ struct Carrier {
     core: Option<Core>,
     /// How many there were: what is told of an earlier one says nothing of this one.
     begun: u64,
-    has_log: Arc<AtomicBool>,
-    /// It needs a snapshot though it has a log.
-    is_behind: Arc<AtomicBool>,
     inputs: Sender<Input>,
     agrees: Sender<Entry>,
-    /// Who was heard of, and when.
-    present: BTreeMap<String, (MemberId, Instant)>,
+    /// Who was heard of, by name.
+    present: BTreeMap<String, Present>,
     /// Who wants a snapshot, and when that was heard.
     wants: BTreeMap<String, Instant>,
     /// Proposals that are not agreed on yet, in order.
     waiting: VecDeque<(Place, Reply)>,
     /// What is on its way to the disk, and since when.
     writing: VecDeque<(u64, Instant)>,
+    /// Why it can't go on, and since when another one is to lead for that reason.
+    failed: Option<(String, Instant)>,
     status: Arc<Mutex<Status>>,
 }
 
 impl Carrier {
-    fn begin(&mut self, disk: Disk, quorum: Quorum) -> io::Result<()> {
-        let (jobs, queue) = channel();
-        let inputs = self.inputs.clone();
-        let thread = std::thread::Builder::new().name("quorum-log".to_string());
+    /// Of a member that has not begun yet. What it is told comes from where `inputs` leads as well.
+    pub fn new(
+        own: Arc<Own>,
+        (name, dir): (String, PathBuf),
+        turn: Duration,
+        port: Port,
+        (inputs, agrees): (Sender<Input>, Sender<Entry>),
+        status: Arc<Mutex<Status>>,
+    ) -> Carrier {
+        Carrier {
+            me: own.hello().id,
+            own,
+            name,
+            dir,
+            turn,
+            port,
+            core: None,
+            begun: 0,
+            inputs,
+            agrees,
+            present: BTreeMap::new(),
+            wants: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            writing: VecDeque::new(),
+            failed: None,
+            status,
+        }
+    }
+
+    /// Begins with what was saved.
+    pub fn begin(&mut self, disk: Disk, quorum: Quorum) -> io::Result<()> {
         self.begun += 1;
-        let begun = self.begun;
-        let writer = thread.spawn(move || write(disk, &queue, &inputs, begun))?;
-        self.core = Some(Core { quorum, jobs: Some(jobs), writer: Some(writer) });
-        self.has_log.store(true, Ordering::SeqCst);
+        let (begun, inputs, of) = (self.begun, self.inputs.clone(), disk.quorum());
+        let tells = move |done| inputs.send(Input::Written(begun, done)).is_ok();
+        self.core = Some(Core { quorum, writer: Writer::start(disk, tells)? });
+        self.own.joins(of);
         Ok(())
     }
 
-    fn run(mut self, events: &Receiver<Input>) {
+    /// Goes on until it is told to close, or can't.
+    pub fn run(mut self, events: &Receiver<Input>) {
         let mut next_turn = Instant::now();
         loop {
             let now = Instant::now();
@@ -389,19 +210,38 @@ impl Carrier {
             while let Some(input) = event {
                 match input {
                     Input::Close => return,
-                    Input::Failed(why) => {
-                        tracing::error!(why, "this member of the quorum stops");
-                        let failed = Some(why);
-                        *held(&self.status) = Status { failed, ..Status::default() };
-                        return;
-                    }
                     input => self.hear(input),
                 }
                 event = if Instant::now() < next_turn { events.try_recv().ok() } else { None };
             }
+            if self.is_handing_over() {
+                // Nobody is answered by an earlier lease once another one may lead.
+                self.tell();
+            }
             self.work();
+            if let Some(why) = self.is_over() {
+                tracing::error!(why, "this member of the quorum stops");
+                *held(&self.status) = Status { failed: Some(why), ..Status::default() };
+                return;
+            }
             self.tell();
         }
+    }
+
+    fn is_handing_over(&self) -> bool {
+        self.core.as_ref().is_some_and(|core| core.quorum.is_handing_over())
+    }
+
+    /// Why it ends, if it has failed and another one leads or has had the time to.
+    fn is_over(&self) -> Option<String> {
+        let (why, since) = self.failed.as_ref()?;
+        let waits = self.is_handing_over() && since.elapsed() < self.election();
+        (!waits).then(|| why.clone())
+    }
+
+    /// The shortest time that an election takes.
+    fn election(&self) -> Duration {
+        self.turn * ELECTION_TURNS as u32
     }
 
     fn tick(&mut self) {
@@ -409,16 +249,25 @@ impl Carrier {
         // One that repeats is as good.
         let dice = getrandom::u32().unwrap_or_default();
         core.quorum.tick(since_boot(), dice);
-        let slow = self.turn * ELECTION_TURNS as u32;
-        if self.writing.front().is_some_and(|(_, since)| since.elapsed() > slow)
-            && core.quorum.role() != Role::Follower
-        {
+        let leads = core.quorum.role() != Role::Follower && !core.quorum.is_handing_over();
+        let slow = self.election();
+        if leads && self.writing.front().is_some_and(|(_, since)| since.elapsed() > slow) {
             tracing::warn!("the disk of the quorum's log is slow: another member is to lead");
-            core.quorum.step_down();
+            if self.hand_over(None).is_none()
+                && let Some(core) = &mut self.core
+            {
+                core.quorum.step_down();
+            }
         }
-        self.present.retain(|_, (_, heard)| heard.elapsed() < ABSENT);
+        self.present.retain(|_, present| present.at.elapsed() < ABSENT);
         self.wants.retain(|_, heard| heard.elapsed() < ABSENT);
-        let present = self.present.iter().map(|(name, (id, _))| (name.clone(), *id));
+        self.change_members();
+    }
+
+    /// Has the members changed, if they are to be and no change is under way.
+    fn change_members(&mut self) {
+        let Some(core) = &mut self.core else { return };
+        let present = self.present.iter().map(|(name, present)| (name.clone(), present.id));
         let present = present.chain([(self.name.clone(), self.me)]).collect();
         if let Some(change) = core.quorum.next_change(&present)
             && core.quorum.change(&change).is_ok()
@@ -427,11 +276,28 @@ impl Carrier {
         }
     }
 
+    /// Begins to have another member lead: who is called so, or of those that are ready, or of all, who has most.
+    fn hand_over(&mut self, to: Option<&str>) -> Option<String> {
+        let core = self.core.as_mut()?;
+        let present = &self.present;
+        let is_called = |id, name: &str| present.get(name).is_some_and(|known| known.id == id);
+        let is_ready = |id| present.values().any(|known| known.id == id && known.is_ready);
+        let told = match to {
+            Some(name) => core.quorum.hand_over(|id| is_called(id, name)),
+            None => core.quorum.hand_over(is_ready).or_else(|| core.quorum.hand_over(|_| true)),
+        }?;
+        let name = core.quorum.members().0.get(&told).map(|member| member.name.clone())?;
+        tracing::info!(name, "another member is to lead");
+        Some(name)
+    }
+
     fn hear(&mut self, input: Input) {
         match (input, &mut self.core) {
-            (Input::Heard(name, Frame::Hello { id, has_log, wants, .. }), _) => {
+            (Input::Heard(name, Frame::Hello(hello)), _) => {
+                let Hello { id, has_log, wants, is_ready, .. } = hello;
                 if has_log {
-                    self.present.insert(name.clone(), (id, Instant::now()));
+                    let present = Present { id, at: Instant::now(), is_ready };
+                    self.present.insert(name.clone(), present);
                 }
                 if wants {
                     self.wants.insert(name, Instant::now());
@@ -459,50 +325,61 @@ impl Carrier {
                 // Who has asked may have gone away.
                 let _ = reply.send(needs);
             }
-            (Input::GoOnFrom(base, reply), core) => {
-                let needs = core.as_ref().is_none_or(|core| core.quorum.needs(&base));
-                if needs && let Err(error) = self.go_on_from(&base) {
+            (Input::GoOnFrom(snapshot, reply), core) => {
+                let needs = core.as_ref().is_none_or(|core| core.quorum.needs(&snapshot.base));
+                if needs && let Err(error) = self.go_on_from(&snapshot) {
                     // The disk has said what is wrong with it.
-                    let _ = self.inputs.send(Input::Failed(error.to_string()));
+                    self.fail(error.to_string());
                 }
                 // Who has asked may have gone away.
                 let _ = reply.send(());
             }
-            (Input::Persisted { core: begun, number, send_later }, Some(core))
-                if begun == self.begun =>
-            {
-                core.quorum.persisted(number);
-                self.writing.retain(|(written, _)| *written > number);
-                self.post(send_later);
+            (Input::Written(begun, done), Some(core)) if begun == self.begun => match done {
+                Done::Persisted { number, send_later } => {
+                    core.quorum.persisted(number);
+                    self.writing.retain(|(written, _)| *written > number);
+                    self.post(send_later);
+                }
+                Done::Failed(why) => self.fail(why),
+            },
+            (Input::HandOver(to, reply), _) => {
+                // Who has asked may have gone away.
+                let _ = reply.send(self.hand_over(to.as_deref()));
             }
-            (Input::HandOver, Some(core)) => core.quorum.step_down(),
+            (Input::AskForLead(reply), core) => {
+                let asked = core.as_mut().is_some_and(|core| core.quorum.ask_for_lead());
+                // Who has asked may have gone away.
+                let _ = reply.send(asked);
+            }
             (Input::Forget(index), Some(core)) => {
                 if let Some(base) = core.quorum.compact(index) {
                     let first = base.index + 1;
                     let kept = (first..).map_while(|index| core.quorum.entry(index)).collect();
-                    if let Some(jobs) = &core.jobs {
-                        // Whoever has ended has said why.
-                        let _ = jobs.send(Job::Compact(base, kept));
-                    }
+                    core.writer.give(Job::Compact(base, kept));
                 }
             }
-            (Input::Failed(_) | Input::Close, _) | (_, Some(_) | None) => {}
+            (Input::Close, _) | (_, Some(_) | None) => {}
         }
     }
 
-    /// Has its log begin at `base`, and forgets no promise.
-    fn go_on_from(&mut self, base: &Base) -> Result<(), StartError> {
+    /// It can't go on. If it leads, another one is to lead before it ends.
+    fn fail(&mut self, why: String) {
+        self.failed.get_or_insert((why, Instant::now()));
+        self.hand_over(None);
+    }
+
+    /// Has its log begin where the snapshot says, and forgets no promise.
+    fn go_on_from(&mut self, Snapshot { base, quorum, .. }: &Snapshot) -> Result<(), StartError> {
         // What it was about to write is in what it has promised.
         self.core = None;
         self.writing.clear();
         let saved = Disk::open(&self.dir)?;
         let ballot = saved.map_or_else(Ballot::default, |(_, saved)| saved.ballot);
         let ballot = Ballot { commit: ballot.commit.max(base.index), ..ballot };
-        Disk::create(&self.dir, self.me, base, ballot)?;
-        if let Some((disk, saved)) = Disk::open(&self.dir)? {
-            let quorum = Quorum::open(self.me, &saved, self.turn, since_boot())?;
-            self.begin(disk, quorum)?;
-        }
+        let saved = Saved { base: base.clone(), entries: Vec::new(), ballot };
+        let disk = Disk::create(&self.dir, self.me, *quorum, &saved)?;
+        let quorum = Quorum::open(self.me, &saved, self.turn, since_boot())?;
+        self.begin(disk, quorum)?;
         Ok(())
     }
 
@@ -513,14 +390,19 @@ impl Carrier {
                 ready;
             self.post(send_now);
             self.writing.push_back((number, Instant::now()));
-            if let Some(jobs) = self.core.as_ref().and_then(|core| core.jobs.as_ref()) {
-                // Whoever has ended has said why.
-                let _ = jobs.send(Job::Write { number, ballot, entries, sync, send_later });
+            if let Some(core) = &self.core {
+                core.writer.give(Job::Write { number, ballot, entries, sync, send_later });
             }
+            let is_change = |entry: &Entry| matches!(entry.payload, Payload::Change(_));
+            let others = committed.iter().any(is_change);
             for entry in committed {
                 self.answer(&entry);
                 // Nobody may want them.
                 let _ = self.agrees.send(entry);
+            }
+            if others {
+                // With an even number of voters no more may be lost than with one less: it is left at once.
+                self.change_members();
             }
         }
         let leads = self.core.as_ref().is_some_and(|core| core.quorum.role() != Role::Follower);
@@ -545,7 +427,7 @@ impl Carrier {
 
     fn post(&self, messages: Vec<(MemberId, Vec<u8>)>) {
         for (to, bytes) in messages {
-            let present = self.present.iter().find(|(_, (id, _))| *id == to);
+            let present = self.present.iter().find(|(_, present)| present.id == to);
             if let Some((name, _)) = present {
                 self.port.send(name, Frame::Message(bytes));
             }
@@ -555,8 +437,8 @@ impl Carrier {
     fn tell(&self) {
         let Some(Core { quorum, .. }) = &self.core else { return };
         let name = |id: MemberId| quorum.members().0.get(&id).map(|member| member.name.clone());
-        let leads = quorum.role() == Role::Leader { is_ready: true };
-        self.is_behind.store(quorum.is_behind(), Ordering::SeqCst);
+        let leads = quorum.role() == Role::Leader { is_ready: true } && !quorum.is_handing_over();
+        self.own.is_behind(quorum.is_behind());
         *held(&self.status) = Status {
             leads,
             wants: self.wants.keys().filter(|_| leads).cloned().collect(),
@@ -565,47 +447,10 @@ impl Carrier {
             leader: quorum.leader().and_then(name),
             last: quorum.last_committed(),
             members: quorum.members().clone(),
+            progress: quorum.progress(),
+            present: self.present.iter().map(|(name, it)| (name.clone(), it.is_ready)).collect(),
             lease: quorum.lease(since_boot()),
             failed: None,
         };
-    }
-}
-
-/// Does jobs as they come, one sync for all that wait, until there are no more or the disk fails.
-fn write(mut disk: Disk, jobs: &Receiver<Job>, inputs: &Sender<Input>, core: u64) {
-    while let Ok(first) = jobs.recv() {
-        let (mut next, mut written, mut syncs, mut later) = (Some(first), None, false, Vec::new());
-        let mut failed = None;
-        while let Some(job) = next {
-            let done = match job {
-                Job::Write { number, ballot, entries, sync, send_later } => {
-                    written = Some(number);
-                    syncs |= sync;
-                    later.extend(send_later);
-                    disk.append(ballot, &entries, false).map_err(|error| error.to_string())
-                }
-                Job::Compact(base, entries) => {
-                    disk.compact(base, entries).map_err(|error| error.to_string())
-                }
-            };
-            failed = failed.or(done.err());
-            next = jobs.try_recv().ok();
-        }
-        if syncs {
-            failed = failed.or(disk.append(None, &[], true).err().map(|error| error.to_string()));
-        }
-        // Nobody listens when the member ends.
-        let told = match (failed, written) {
-            (Some(why), _) => {
-                inputs.send(Input::Failed(format!("its log can't be written: {why}")))
-            }
-            (None, Some(number)) => {
-                inputs.send(Input::Persisted { core, number, send_later: later })
-            }
-            (None, None) => Ok(()),
-        };
-        if told.is_err() {
-            return;
-        }
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! magic 8 | record of where the log begins | records of writes
 //! record: payload length 4 | promised term 8 | term 8 | index 8 | crc32c of payload 4 | crc32c of the 32 before 4 | payload
-//! first payload: member 8 | base        others: 0 or 1, ballot | count 8, entries        numbers little endian
+//! first payload: member 8 | base | quorum 8        others: 0 or 1, ballot | count 8, entries        numbers little endian
 //! ```
 //!
 //! A write is one record, with the term that is promised and how far the log goes behind it. So where one is damaged, it is
@@ -62,22 +62,22 @@ pub struct Disk {
     dir: PathBuf,
     file: File,
     member: MemberId,
+    quorum: u64,
     ballot: Ballot,
     reach: Reach,
     len: u64,
 }
 
 impl Disk {
-    /// Begins one that has nothing but where its log begins, in the place of any that is there. The promises of that are
-    /// kept if it is the same member.
+    /// Begins one with what is to be saved, in the place of any that is there. `quorum` is the number that was drawn for
+    /// the quorum.
     pub fn create(
         dir: &Path,
         member: MemberId,
-        base: &Base,
-        ballot: Ballot,
+        quorum: u64,
+        saved: &Saved,
     ) -> Result<Disk, DiskError> {
-        let saved = Saved { base: base.clone(), entries: Vec::new(), ballot };
-        write_anew(dir, member, &saved)
+        write_anew(dir, (member, quorum), saved)
     }
 
     /// Opens the one in `dir`; none if there is none.
@@ -96,6 +96,7 @@ impl Disk {
         let mut input = Decoder::new(payload);
         let member = MemberId::decode(&mut input).map_err(malformed)?;
         let base = Base::decode(&mut input).map_err(malformed)?;
+        let quorum = input.u64().map_err(malformed)?;
         let mut saved = Saved { base, ..Saved::default() };
         let (mut at, mut lost, mut is_cut) = (MAGIC.len() + len, None, false);
         while at < bytes.len() {
@@ -126,19 +127,24 @@ impl Disk {
         }
         if lost.is_some() || is_cut {
             // The next start must know it as well.
-            return Ok(Some((write_anew(dir, member, &saved)?, saved)));
+            return Ok(Some((write_anew(dir, (member, quorum), &saved)?, saved)));
         }
         let file = OpenOptions::new().append(true).open(&path);
         let file = file.map_err(|source| DiskError::Io { path: path.clone(), source })?;
         let (ballot, reach) = (saved.ballot, reach(&saved));
-        let disk =
-            Disk { dir: dir.to_owned(), file, member, ballot, reach, len: bytes.len() as u64 };
+        let (dir, len) = (dir.to_owned(), bytes.len() as u64);
+        let disk = Disk { dir, file, member, quorum, ballot, reach, len };
         Ok(Some((disk, saved)))
     }
 
     /// Who it is.
     pub fn member(&self) -> MemberId {
         self.member
+    }
+
+    /// The number that was drawn for its quorum.
+    pub fn quorum(&self) -> u64 {
+        self.quorum
     }
 
     /// Bytes of the file.
@@ -173,7 +179,7 @@ impl Disk {
     /// Writes it anew with these entries behind this base.
     pub fn compact(&mut self, base: Base, entries: Vec<Entry>) -> Result<(), DiskError> {
         let saved = Saved { base, entries, ballot: self.ballot };
-        *self = write_anew(&self.dir, self.member, &saved)?;
+        *self = write_anew(&self.dir, (self.member, self.quorum), &saved)?;
         Ok(())
     }
 }
@@ -183,11 +189,16 @@ fn reach(saved: &Saved) -> Reach {
     saved.entries.last().map_or(base, |entry| Reach { term: entry.term, index: entry.index })
 }
 
-fn write_anew(dir: &Path, member: MemberId, saved: &Saved) -> Result<Disk, DiskError> {
+fn write_anew(
+    dir: &Path,
+    (member, quorum): (MemberId, u64),
+    saved: &Saved,
+) -> Result<Disk, DiskError> {
     let mut bytes = MAGIC.to_vec();
     let mut first = Vec::new();
     put_u64(&mut first, member.0);
     saved.base.encode(&mut first);
+    put_u64(&mut first, quorum);
     let (promised, begins) =
         (saved.ballot.term, Reach { term: saved.base.term, index: saved.base.index });
     bytes.extend(record(promised, begins, &first));
@@ -205,7 +216,8 @@ fn write_anew(dir: &Path, member: MemberId, saved: &Saved) -> Result<Disk, DiskE
     };
     let file = write().map_err(|source| DiskError::Io { path: path.clone(), source })?;
     let len = bytes.len() as u64;
-    Ok(Disk { dir: dir.to_owned(), file, member, ballot: saved.ballot, reach, len })
+    let (dir, ballot) = (dir.to_owned(), saved.ballot);
+    Ok(Disk { dir, file, member, quorum, ballot, reach, len })
 }
 
 fn payload(ballot: Option<Ballot>, entries: &[Entry]) -> Vec<u8> {
@@ -283,7 +295,8 @@ mod tests {
 
     fn written(dir: &Path) -> Saved {
         let base = Base::founded(MemberId(7), "a");
-        let mut disk = Disk::create(dir, MemberId(7), &base, Ballot::default()).unwrap();
+        let saved = Saved { base, ..Saved::default() };
+        let mut disk = Disk::create(dir, MemberId(7), 9, &saved).unwrap();
         let ballot = |term, commit| Some(Ballot { term, commit, ..Ballot::default() });
         disk.append(ballot(3, 1), &[entry(2, 3), entry(3, 3)], true).unwrap();
         disk.append(ballot(4, 2), &[entry(3, 4)], true).unwrap();
@@ -303,7 +316,8 @@ mod tests {
         disk.compact(base.clone(), saved.entries[2..].to_vec()).unwrap();
         disk.append(None, &[entry(6, 4)], true).unwrap();
         let (disk, again) = Disk::open(dir.path()).unwrap().unwrap();
-        assert_eq!((disk.member(), again.base, again.ballot), (MemberId(7), base, saved.ballot));
+        assert_eq!((disk.member(), disk.quorum()), (MemberId(7), 9));
+        assert_eq!((again.base, again.ballot), (base, saved.ballot));
         assert_eq!(again.entries, [entry(4, 4), entry(5, 4), entry(6, 4)]);
     }
 

@@ -17,6 +17,8 @@ const WHOLE: &str = "snapshot";
 pub struct Snapshot {
     /// Where the log goes on behind it. The snapshot may have more than that.
     pub base: Base,
+    /// The quorum of who has sent it.
+    pub(super) quorum: u64,
     /// The file; the next one takes its place.
     pub path: PathBuf,
 }
@@ -41,7 +43,7 @@ impl Incoming {
     }
 
     /// One begins, unless another is on its way or waits.
-    pub fn begin(&self, base: Base) -> Result<Part<'_>, LinkError> {
+    pub fn begin(&self, base: Base, quorum: u64) -> Result<Part<'_>, LinkError> {
         {
             let mut state = held(&self.state);
             if state.is_coming || state.whole.is_some() {
@@ -50,7 +52,7 @@ impl Incoming {
             state.is_coming = true;
         }
         // From here on the place is given back.
-        let mut part = Part { incoming: self, base, file: None };
+        let mut part = Part { incoming: self, base, quorum, file: None };
         fs::create_dir_all(&self.dir)?;
         part.file = Some(File::create(self.dir.join(PART))?);
         Ok(part)
@@ -74,6 +76,7 @@ impl Incoming {
 pub(super) struct Part<'a> {
     incoming: &'a Incoming,
     base: Base,
+    quorum: u64,
     file: Option<File>,
 }
 
@@ -93,7 +96,7 @@ impl Part<'_> {
         let path = dir.join(WHOLE);
         fs::rename(dir.join(PART), &path)?;
         sync_dir(dir)?;
-        let whole = Snapshot { base: self.base.clone(), path };
+        let whole = Snapshot { base: self.base.clone(), quorum: self.quorum, path };
         held(&self.incoming.state).whole = Some(whole);
         Ok(())
     }

@@ -37,6 +37,9 @@ pub enum LinkError {
     /// A frame was changed, or is too long.
     #[error("a frame is not what was sent")]
     Forged,
+    /// It has the key, and is of another quorum.
+    #[error("the other side is of another quorum")]
+    OtherQuorum,
     /// A snapshot is on its way already.
     #[error("another snapshot is on its way")]
     Busy,

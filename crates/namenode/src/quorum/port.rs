@@ -3,19 +3,20 @@
 //! Each member connects to every other one and speaks on that connection alone; what it hears comes by theirs. A
 //! message that cannot go now is dropped: the protocol sends it again.
 
+use super::hello::{Hello, Own};
 use super::incoming::Incoming;
 use super::link::{Key, Link, LinkError};
 use cairn_net::held::held;
-use cairn_quorum::encoding::{Decoder, put_bytes, put_u64};
-use cairn_quorum::{Base, Malformed, MemberId, NAME_LEN_MAX};
-use std::collections::BTreeMap;
+use cairn_quorum::encoding::Decoder;
+use cairn_quorum::{Base, Malformed};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Messages that wait for one member.
 const QUEUE: usize = 1024;
@@ -25,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The time between two tries to connect, and between two words of who it is.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long it is waited after a connection that was closed at once.
+const REST: Duration = Duration::from_secs(1);
 
 /// A connection on which nothing came for this long is closed.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
@@ -41,8 +45,8 @@ const END: u8 = 5;
 /// What members tell each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// Who speaks here; it has a log, or is new; and it wants a snapshot, or goes on without.
-    Hello { name: String, id: MemberId, has_log: bool, wants: bool },
+    /// Who speaks here.
+    Hello(Hello),
     /// For the core.
     Message(Vec<u8>),
     /// A snapshot follows, behind which the log goes on there.
@@ -56,10 +60,9 @@ pub(super) enum Frame {
 impl Frame {
     fn to_bytes(&self) -> Vec<u8> {
         match self {
-            Frame::Hello { name, id, has_log, wants } => {
-                let mut out = vec![HELLO, u8::from(*has_log), u8::from(*wants)];
-                put_u64(&mut out, id.0);
-                put_bytes(&mut out, name.as_bytes());
+            Frame::Hello(hello) => {
+                let mut out = vec![HELLO];
+                hello.encode(&mut out);
                 out
             }
             Frame::Message(bytes) => [&[MESSAGE][..], bytes].concat(),
@@ -76,11 +79,7 @@ impl Frame {
     fn from_bytes(bytes: &[u8]) -> Result<Frame, Malformed> {
         let mut input = Decoder::new(bytes);
         let frame = match input.byte()? {
-            HELLO => {
-                let (has_log, wants) = (input.flag()?, input.flag()?);
-                let id = MemberId::decode(&mut input)?;
-                Frame::Hello { name: input.text(NAME_LEN_MAX)?, id, has_log, wants }
-            }
+            HELLO => Frame::Hello(Hello::decode(&mut input)?),
             MESSAGE => return Ok(Frame::Message(bytes[1..].to_vec())),
             SNAPSHOT => Frame::Snapshot(Base::decode(&mut input)?),
             PIECE => return Ok(Frame::Piece(bytes[1..].to_vec())),
@@ -104,12 +103,12 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// Listens, and connects to the others, to whom it says `hello`, now and again.
+    /// Listens, and connects to the others, to whom it says what `own` is, now and again.
     pub fn open(
         listener: TcpListener,
         others: &BTreeMap<String, String>,
         key: &Key,
-        hello: Arc<dyn Fn() -> Frame + Send + Sync>,
+        own: &Arc<Own>,
         hears: Hears,
         incoming: Arc<Incoming>,
     ) -> io::Result<Port> {
@@ -119,16 +118,18 @@ impl Port {
         for (name, addr) in others {
             let (sender, queue) = sync_channel(QUEUE);
             port.to.insert(name.clone(), sender);
-            let (addr, key, hello) = (addr.clone(), key.clone(), Arc::clone(&hello));
+            let (addr, key, own) = (addr.clone(), key.clone(), Arc::clone(own));
             let stop = Arc::clone(&port.stop);
             let thread = std::thread::Builder::new().name("quorum-speak".to_string());
-            port.threads.push(thread.spawn(move || speak(&addr, &key, &*hello, &queue, &stop))?);
+            port.threads.push(thread.spawn(move || speak(&addr, &key, &own, &queue, &stop))?);
         }
         let (stop, streams) = (Arc::clone(&port.stop), Arc::clone(&port.streams));
-        let (key, names) = (key.clone(), others.keys().cloned().collect::<Vec<String>>());
+        let names = others.keys().cloned().collect();
+        let believed =
+            Believed { key: key.clone(), names, own: Arc::clone(own), refused: Mutex::default() };
         let thread = std::thread::Builder::new().name("quorum-listen".to_string());
         port.threads.push(thread.spawn(move || {
-            listen(&listener, &key, &names, (&hears, &incoming), &stop, &streams);
+            listen(&listener, &believed, (&hears, &incoming), &stop, &streams);
         })?);
         Ok(port)
     }
@@ -163,20 +164,19 @@ impl Drop for Port {
     }
 }
 
-fn speak(
-    addr: &str,
-    key: &Key,
-    hello: &dyn Fn() -> Frame,
-    queue: &Receiver<Frame>,
-    stop: &AtomicBool,
-) {
+fn speak(addr: &str, key: &Key, own: &Own, queue: &Receiver<Frame>, stop: &AtomicBool) {
     let mut was_there = true;
     while !stop.load(Ordering::SeqCst) {
+        let mut since = None;
         let ended = connect(addr, key).and_then(|link| {
             tracing::info!(addr, "connected to a member of the quorum");
-            was_there = true;
-            serve(link, hello, queue, stop)
+            (was_there, since) = (true, Some(Instant::now()));
+            serve(link, own, queue, stop)
         });
+        if since.is_some_and(|since| since.elapsed() < REST && !stop.load(Ordering::SeqCst)) {
+            // It does not want to hear this one.
+            std::thread::sleep(REST);
+        }
         if let Err(error) = ended {
             if std::mem::take(&mut was_there) {
                 tracing::warn!(addr, %error, "no connection to a member of the quorum");
@@ -199,25 +199,53 @@ fn connect(addr: &str, key: &Key) -> Result<Link, LinkError> {
 
 fn serve(
     mut link: Link,
-    hello: &dyn Fn() -> Frame,
+    own: &Own,
     queue: &Receiver<Frame>,
     stop: &AtomicBool,
 ) -> Result<(), LinkError> {
-    link.send(&hello().to_bytes())?;
+    let hello = || Frame::Hello(own.hello()).to_bytes();
+    link.send(&hello())?;
     while !stop.load(Ordering::SeqCst) {
         match queue.recv_timeout(PAUSE) {
             Ok(frame) => link.send(&frame.to_bytes())?,
-            Err(RecvTimeoutError::Timeout) => link.send(&hello().to_bytes())?,
+            Err(RecvTimeoutError::Timeout) => link.send(&hello())?,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
     }
     Ok(())
 }
 
+/// Who may speak here.
+struct Believed {
+    key: Key,
+    names: Vec<String>,
+    own: Arc<Own>,
+    /// Whom it was said of that they may not.
+    refused: Mutex<BTreeSet<String>>,
+}
+
+impl Believed {
+    /// The one who says that, if it may speak: the configuration names it, and it is of this quorum.
+    fn check(&self, hello: &Hello) -> Result<String, LinkError> {
+        let name = self.names.iter().find(|name| **name == hello.name);
+        let name = name.ok_or(LinkError::Stranger)?;
+        if self.own.believes(hello) {
+            return Ok(name.clone());
+        }
+        if held(&self.refused).insert(name.clone()) {
+            tracing::error!(
+                name,
+                "who is called so is a member of another quorum and is not listened to: it has the key of this one; or \
+                 this one was begun anew by force, and the quorum folder of that one has to be removed"
+            );
+        }
+        Err(LinkError::OtherQuorum)
+    }
+}
+
 fn listen(
     listener: &TcpListener,
-    key: &Key,
-    names: &[String],
+    believed: &Believed,
     (hears, incoming): (&Hears, &Incoming),
     stop: &AtomicBool,
     streams: &Mutex<Vec<TcpStream>>,
@@ -246,7 +274,7 @@ fn listen(
                 let peer = stream.peer_addr().ok();
                 let closes = stream.try_clone();
                 if let Err(error @ (LinkError::Stranger | LinkError::Forged)) =
-                    hear(stream, key, names, hears, incoming)
+                    hear(stream, believed, hears, incoming)
                 {
                     tracing::warn!(?peer, %error, "a connection to the quorum's port is closed");
                 }
@@ -263,27 +291,25 @@ fn listen(
 
 fn hear(
     stream: TcpStream,
-    key: &Key,
-    names: &[String],
+    believed: &Believed,
     hears: &Hears,
     incoming: &Incoming,
 ) -> Result<(), LinkError> {
-    let mut link = Link::accept(stream, key)?;
+    let mut link = Link::accept(stream, &believed.key)?;
     let (mut who, mut snapshot) = (None, None);
     loop {
         let frame = Frame::from_bytes(&link.receive()?).map_err(|_| LinkError::Forged)?;
-        if let Frame::Hello { name, .. } = &frame {
-            // Nobody speaks whom the configuration does not name.
-            who = names.iter().find(|known| *known == name).cloned();
+        if let Frame::Hello(hello) = &frame {
+            who = Some((believed.check(hello)?, hello.quorum));
         }
-        let Some(name) = &who else { return Err(LinkError::Stranger) };
+        let Some((name, quorum)) = &who else { return Err(LinkError::Stranger) };
         match frame {
-            Frame::Snapshot(base) => snapshot = Some(incoming.begin(base)?),
+            Frame::Snapshot(base) => snapshot = Some(incoming.begin(base, *quorum)?),
             Frame::Piece(bytes) => {
                 snapshot.as_mut().ok_or(LinkError::Forged)?.write(&bytes)?;
             }
             Frame::End => snapshot.take().ok_or(LinkError::Forged)?.end()?,
-            frame @ (Frame::Hello { .. } | Frame::Message(_)) => hears(name.clone(), frame),
+            frame @ (Frame::Hello(_) | Frame::Message(_)) => hears(name.clone(), frame),
         }
     }
 }
@@ -292,12 +318,12 @@ fn hear(
 pub(super) fn send_snapshot(
     addr: &str,
     key: &Key,
-    hello: &Frame,
+    own: &Own,
     base: Base,
     make: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> bool) -> Result<(), String>,
 ) -> Result<(), SendError> {
     let mut link = connect(addr, key)?;
-    link.send(&hello.to_bytes())?;
+    link.send(&Frame::Hello(own.hello()).to_bytes())?;
     link.send(&Frame::Snapshot(base).to_bytes())?;
     let mut sent = Ok(());
     let made = make(&mut |bytes| {

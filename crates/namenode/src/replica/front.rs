@@ -182,9 +182,6 @@ impl Front {
 
     /// Answers a call that another member has handed on; it goes no further.
     async fn answer_handed(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
-        if call.protocol == HA {
-            return logged(&call, self.stand(&call).await);
-        }
         match self.leading() {
             Some(Leading { service, lead }) => tokio::select! {
                 answer = service.call_here(call) => answer,
@@ -206,7 +203,7 @@ impl Front {
             _ => self.check_superuser(call).await?,
         }
         match call.method.as_str() {
-            "transitionToActive" => self.take_the_lead(call).await?,
+            "transitionToActive" => self.take_the_lead().await?,
             "transitionToStandby" => self.hand_over().await?,
             "transitionToObserver" => {
                 return Err(ha::failed("a member of a quorum is no observer"));
@@ -239,36 +236,37 @@ impl Front {
         members.0.values().any(|member| member.name == self.id && member.is_voter)
     }
 
-    /// Lets another member lead.
+    /// Has the best of the others lead.
     async fn hand_over(&self) -> Result<(), Refusal> {
-        // Also while its NameNode is about to serve.
-        self.member.hand_over();
+        if !self.member.status().leads {
+            return Ok(());
+        }
+        let member = Arc::clone(&self.member);
+        let asked = tokio::task::spawn_blocking(move || member.hand_over(None)).await;
+        if !matches!(asked, Ok(Some(_))) {
+            return Err(ha::failed("there is nobody else who could lead"));
+        }
         let Some(Leading { lead, .. }) = self.leading() else { return Ok(()) };
         match tokio::time::timeout(HANDOVER, lead.lost()).await {
             Ok(()) => Ok(()),
-            Err(_) => Err(ha::failed("there is nobody else who could lead")),
+            Err(_) => Err(ha::failed("the member that was to lead does not")),
         }
     }
 
-    /// Has whoever leads hand over until this member leads: who is elected next is chance.
-    async fn take_the_lead(&self, call: &Call) -> Result<(), Refusal> {
+    /// Asks who leads for the lead until this member has it.
+    async fn take_the_lead(&self) -> Result<(), Refusal> {
         self.has_all().map_err(|why| ha::failed(&why))?;
-        let Some(hands_on) = &self.hands_on else {
-            return Err(ha::failed("cairn.namenode.followers.forward is off"));
-        };
         let until = Instant::now() + TAKEOVER;
-        let steps_down = Call { method: "transitionToStandby".to_string().into(), ..call.clone() };
         let mut standing = self.standing.clone();
         while self.leading().is_none() {
             if Instant::now() >= until {
                 return Err(ha::failed("another member leads on"));
             }
             let now = standing.borrow_and_update().clone();
-            if let Standing::Follows { leader, .. } = &now {
-                let asked = hands_on.hand_to(leader, &steps_down);
-                if let Ok(Some(Err(error))) = tokio::time::timeout(HANDOVER, asked).await {
-                    tracing::warn!(%error, "who leads does not hand over");
-                }
+            if matches!(now, Standing::Follows { .. }) {
+                let member = Arc::clone(&self.member);
+                // Who has ended is asked in vain.
+                let _ = tokio::task::spawn_blocking(move || member.ask_for_lead()).await;
             }
             // Its own NameNode may be about to serve.
             let pause = if now.leads() { FIRST_PAUSE } else { ELECTION };

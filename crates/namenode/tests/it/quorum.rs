@@ -88,7 +88,7 @@ impl Three {
             if let Some(snapshot) = self.member(at).snapshot() {
                 assert_eq!(std::fs::read(&snapshot.path).unwrap(), [1, 2, 3]);
                 if self.member(at).needs(&snapshot.base) {
-                    self.member(at).go_on_from(snapshot.base);
+                    self.member(at).go_on_from(snapshot);
                 }
                 self.member(at).remove_snapshot();
             }
@@ -243,4 +243,69 @@ fn a_member_that_was_away_for_long_goes_on_from_a_snapshot() {
     assert!(three.member(away).status().base.index >= last);
     three.agree(12..13);
     assert_eq!(three.values(away, 1), [12]);
+}
+
+/// It is named, or asks: nobody waits for an election timeout, so nobody else stands.
+#[test]
+fn the_lead_goes_to_who_is_named_and_to_who_asks() {
+    let three = Three::new();
+    three.agree(0..3);
+    let first = three.leader().unwrap();
+    let (second, third) = ((first + 1) % 3, (first + 2) % 3);
+    let term = three.member(first).status().term;
+    assert_eq!(three.member(first).hand_over(Some("nobody")), None);
+    assert_eq!(three.member(second).hand_over(None), None, "it does not lead");
+    let told = three.member(first).hand_over(Some(NAMES[second]));
+    assert_eq!(told.as_deref(), Some(NAMES[second]));
+    assert!(!three.may_answer(first), "the other one may lead by now");
+    three.wait("the one that is named", |three| three.leader() == Some(second));
+    assert_eq!(three.member(second).status().term, term + 1);
+    three.agree(3..6);
+    assert!(three.member(third).ask_for_lead());
+    three.wait("the one that asks", |three| three.leader() == Some(third));
+    assert_eq!(three.member(third).status().term, term + 2);
+    // Of the two others one is not ready.
+    three.member(first).is_ready(false);
+    three.wait("that to be known", |three| {
+        three.member(third).status().present.get(NAMES[first]) == Some(&false)
+    });
+    assert_eq!(three.member(third).hand_over(None).as_deref(), Some(NAMES[second]));
+    three.wait("the one that is ready", |three| three.leader() == Some(second));
+    three.agree(6..9);
+    assert_eq!(three.values(first, 9), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+/// It has the same key and the same names, as a copied configuration has.
+#[test]
+fn a_member_of_another_quorum_is_not_listened_to() {
+    let three = Three::new();
+    let first = three.leader().unwrap();
+    let next = if first == 0 { 1 } else { first };
+    if next != first {
+        three.member(first).hand_over(Some(NAMES[next])).unwrap();
+        three.wait("one to lead that the other quorum knows", |three| three.leader() == Some(next));
+    }
+    let before = three.member(next).status().members;
+    let dir = tempfile::tempdir().unwrap();
+    assert!(quorum::found(dir.path(), NAMES[0]).unwrap());
+    let others = (1..3).map(|at| (NAMES[at].to_string(), three.addrs[at].to_string()));
+    let (stranger, _entries) = Member::start(Options {
+        dir: dir.path().to_owned(),
+        name: NAMES[0].to_string(),
+        listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+        others: others.collect(),
+        key: Key::new(b"what all members have").unwrap(),
+        turn: TURN,
+    })
+    .unwrap();
+    // Long enough for it to be added as one that takes the place of its namesake.
+    let until = Instant::now() + TURN * 40;
+    while Instant::now() < until {
+        let members = three.member(next).status().members;
+        assert!(!members.0.contains_key(&stranger.id()), "{members:?}");
+        std::thread::sleep(TURN);
+    }
+    assert_eq!(three.member(next).status().members, before);
+    assert_eq!(stranger.status().members.0.len(), 1, "nor does it take them in");
+    three.agree(0..3);
 }

@@ -200,6 +200,30 @@ async fn members_join_and_go_on_without_their_leader() {
     }
 }
 
+/// Nobody waits for an election timeout: when it has ended the others know already who leads.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_is_stopped_hands_over_first() {
+    let mut three = Three::new().await;
+    three.forwards = true;
+    for at in 0..3 {
+        three.start(at).await;
+    }
+    three.leader().await;
+    three.wait_for_voters().await;
+    let leader = three.leader().await;
+    let term = three.standing(leader).unwrap().term().unwrap();
+    let other = (leader + 1) % 3;
+    three.stop(leader).await;
+    let after = three.standing(other).unwrap();
+    assert_eq!(after.term(), Some(term + 1), "{after:?}");
+    assert!(!matches!(after, Standing::Nobody { .. }), "{after:?}");
+    three.make("/after").await;
+    // The last of them has nobody to hand over to, and ends all the same.
+    for at in (0..3).filter(|at| *at != leader) {
+        three.stop(at).await;
+    }
+}
+
 /// What it has begun ends with it: the runtime waits for that.
 #[test]
 fn a_leader_that_is_given_up_without_a_shutdown_ends() {
@@ -306,15 +330,37 @@ async fn whoever_is_asked_the_leader_answers_and_the_lead_can_be_moved() {
         assert_eq!(three.service_state(at).await, (state, true), "{at}");
     }
     let client = Client::at(&three.members[NAMES[next]].rpc, HA, "hdfs");
-    let req_info = hadoop::HAStateChangeRequestInfoProto {
+    let req_info = || hadoop::HAStateChangeRequestInfoProto {
         req_source: hadoop::HARequestSource::RequestByUser as i32,
     };
     let _: hadoop::TransitionToActiveResponseProto = client
-        .call("transitionToActive", &hadoop::TransitionToActiveRequestProto { req_info })
+        .call(
+            "transitionToActive",
+            &hadoop::TransitionToActiveRequestProto { req_info: req_info() },
+        )
         .await
         .unwrap();
     assert_eq!(three.service_state(next).await, (active, true));
     three.client(leader).mkdirs("/moved").await;
+    // Whoever leads gives it to one of the others, once.
+    let term = three.standing(next).unwrap().term();
+    let _: hadoop::TransitionToStandbyResponseProto = client
+        .call(
+            "transitionToStandby",
+            &hadoop::TransitionToStandbyRequestProto { req_info: req_info() },
+        )
+        .await
+        .unwrap();
+    three.wait_for_standing(next, follows).await;
+    assert_eq!(three.standing(next).unwrap().term(), term.map(|term| term + 1));
+    let _: hadoop::TransitionToActiveResponseProto = client
+        .call(
+            "transitionToActive",
+            &hadoop::TransitionToActiveRequestProto { req_info: req_info() },
+        )
+        .await
+        .unwrap();
+    assert_eq!(three.standing(next).unwrap().term(), term.map(|term| term + 2));
     // The leader ends; a client of another one only waits.
     three.stop(next).await;
     three.client(leader).mkdirs("/after").await;
