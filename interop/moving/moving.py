@@ -43,9 +43,10 @@ class Daemons:
 class HadoopCluster:
     """Hadoop's NameNode and nine DataNodes in three racks."""
 
-    def __init__(self, folder, keys={}):
-        shutil.rmtree(folder, ignore_errors=True)
-        os.makedirs(folder)
+    def __init__(self, folder, keys={}, is_new=True):
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
         self.folder = folder
         keys = {"dfs.namenode.safemode.extension": "0", "dfs.namenode.fs-limits.min-block-size": "1024", **keys}
         keys = [part for key in keys.items() for part in ("-D", "=".join(key))]
@@ -60,10 +61,19 @@ class HadoopCluster:
     def stop(self):
         self.daemons.stop()
 
+    def kill(self):
+        self.daemons.process.kill()
+        self.daemons.process.wait()
+
     def image(self):
         current = f"{self.folder}/data/name/current"
         images = [name for name in os.listdir(current) if name.startswith("fsimage_") and not name.endswith(".md5")]
         return f"{current}/{max(images)}"
+
+    def log(self):
+        """The part of the log that is being written."""
+        current = f"{self.folder}/data/name/current"
+        return f"{current}/{max(name for name in os.listdir(current) if name.startswith('edits_inprogress_'))}"
 
 
 def scene(folder, what, fs, *words):
@@ -93,6 +103,23 @@ def golden(work):
         cluster.scene("save")
         cluster.stop()
         shutil.copyfile(cluster.image(), f"{GOLDEN}/{name}.fsimage")
+
+
+def golden_log(work):
+    """Writes an image, the log behind it, and what a client saw after both anew."""
+    cluster = HadoopCluster(f"{work}/log")
+    cluster.scene("fill", "more")
+    cluster.scene("save")
+    shutil.copyfile(cluster.image(), f"{GOLDEN}/hadoop-3.5.0-log.fsimage")
+    cluster.scene("change")
+    with open(f"{GOLDEN}/hadoop-3.5.0-log.facts", "w") as file:
+        file.write(cluster.scene("facts"))
+    cluster.kill()
+    with open(cluster.log(), "rb") as file:
+        written = file.read()
+    # Hadoop fills up by a megabyte at a time.
+    with open(f"{GOLDEN}/hadoop-3.5.0-log.edits", "wb") as file:
+        file.write(written.rstrip(b"\xff") + b"\xff" * 64)
 
 
 def differences(before, after):
@@ -154,6 +181,76 @@ def moved(cairn, work):
     finally:
         namenode.kill()
         namenode.wait()
+
+
+def killed(cairn, work):
+    """Kills a cluster of Hadoop's that has done much since its image, and reads it back under Cairn's NameNode."""
+    folder = f"{work}/killed"
+    hadoop = HadoopCluster(folder)
+    hadoop.scene("fill", "more")
+    hadoop.scene("save")
+    hadoop.scene("change")
+    # Once it has read its image, it takes files with attributes for changed that are not.
+    diffs = hadoop.scene("diffs")
+    hadoop.kill()
+    left = f"{folder}/left"
+    shutil.copytree(f"{folder}/data/name", left)
+    # What Hadoop's own NameNode makes of it.
+    hadoop = HadoopCluster(folder, is_new=False)
+    before = hadoop.scene("facts")
+    hadoop.kill()
+    data = f"{folder}/cairn"
+    command = [cairn, "namenode", "import", "--fsimage", left, "--data", data, "--json"]
+    refused = subprocess.run(command, capture_output=True, text=True)
+    assert refused.returncode == 1 and "--edits" in refused.stderr, refused.stderr
+    # Without its first part there is a gap.
+    shutil.copytree(f"{left}/current", f"{folder}/gap")
+    parts = sorted(name for name in os.listdir(f"{folder}/gap") if name.startswith("edits_"))
+    with open(f"{folder}/gap/{parts[-1]}", "rb") as file:
+        log = file.read()
+    first = int(parts[-1].split("_")[-1])
+    os.remove(f"{folder}/gap/{parts[-1]}")
+    with open(f"{folder}/gap/edits_inprogress_{first + 1:019}", "wb") as file:
+        file.write(log)
+    refused = subprocess.run([*command, "--edits", f"{folder}/gap"], capture_output=True, text=True)
+    assert refused.returncode == 1 and f"transaction {first} is missing" in refused.stderr, refused.stderr
+    assert not os.path.exists(data) or not os.listdir(data), "something was made of a log with a gap"
+    done = subprocess.run([*command, "--edits", left], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    print(done.stdout.strip())
+    subprocess.run([cairn, "namenode", "check", "--data", data], check=True, stdout=subprocess.DEVNULL)
+    rpc, http = free_port(), free_port()
+    fs = f"hdfs://127.0.0.1:{rpc}"
+    keys = {
+        "dfs.namenode.rpc-address": f"127.0.0.1:{rpc}",
+        "dfs.namenode.http-address": f"127.0.0.1:{http}",
+        "dfs.namenode.fs-limits.min-block-size": "1024",
+        "dfs.namenode.safemode.extension": "0",
+    }
+    words = [part for key in keys.items() for part in ("-D", "=".join(key))]
+    with open(f"{folder}/cairn.log", "ab") as log:
+        namenode = subprocess.Popen([cairn, "namenode", *words, "--data", data], stdout=log, stderr=log)
+    conf = f"{folder}/data/conf"
+    with open(f"{conf}/core-site.xml", "w") as file:
+        file.write(f"<configuration><property><name>fs.defaultFS</name><value>{fs}</value></property></configuration>")
+    disks = [f"{folder}/data/dn{number}" for number in range(9)]
+    hadoops = Daemons(folder, "datanodes", "--conf", conf, "--data", ",".join(disks))
+    try:
+        until(lambda: "Safe mode is OFF" in told(cairn, fs, "admin", "safemode", "get"))
+        compare("image and log", before, scene(folder, "facts", fs))
+        differing = differences(diffs, scene(folder, "diffs", fs))
+        print("\n".join(differing))
+        assert not differing, f"{len(differing)} differences of snapshots are not as they were"
+        for path in ["/log/open-renamed", "/log/taken", "/plain/open"]:
+            told(cairn, fs, "debug", "recover-lease", "--path", path, "--retries", "20")
+        for path, length in [("/log/open-renamed", (2 << 20) + 300), ("/log/taken", 5050)]:
+            opened = told(cairn, fs, "fs", "du", path).split()[0]
+            assert opened == str(length), (path, opened)
+    finally:
+        for process in [hadoops.process, namenode]:
+            process.kill()
+            process.wait()
+    print(f"killed: everything is as Hadoop's own NameNode has it, and {len(diffs.splitlines())} differences of snapshots")
 
 
 def same(by, before, folder, cairn, fs, disks, hashes):
@@ -342,17 +439,17 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--golden", action="store_true")
     options.add_argument("--cairn", type=os.path.abspath)
-    options.add_argument("--only", choices=["moved", "back"])
+    options.add_argument("--only", choices=["moved", "killed", "back"])
     options = options.parse_args()
     work = f"{HERE}/target"
     os.makedirs(work, exist_ok=True)
     if options.golden:
         golden(work)
+        golden_log(work)
     if options.cairn:
-        if options.only != "back":
-            moved(options.cairn, work)
-        if options.only != "moved":
-            back(options.cairn, work)
+        for run in [moved, killed, back]:
+            if options.only in (None, run.__name__):
+                run(options.cairn, work)
 
 
 if __name__ == "__main__":

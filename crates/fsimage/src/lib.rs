@@ -8,7 +8,7 @@
 //! from it, so that memory is bounded by the longest message, however large the image is. Nothing here knows what the records
 //! are for.
 //!
-//! [`write`] makes one for Hadoop 3.5.
+//! [`write`] makes one for Hadoop 3.5. [`edits`] reads the log of what a NameNode has done since.
 //!
 //! Knows no sockets, no store and nothing else of ours. Reads Hadoop's own images in `tests/golden.rs`.
 //!
@@ -16,6 +16,7 @@
 
 mod attributes;
 mod cache;
+pub mod edits;
 mod error;
 mod fields;
 mod inode;

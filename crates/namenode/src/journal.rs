@@ -14,6 +14,7 @@
 pub mod agree;
 pub mod backup;
 mod check;
+mod counts;
 mod entering;
 mod error;
 pub mod export;

@@ -8,7 +8,7 @@ use crate::effects::{self, Effect};
 use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::ops::Context;
-use crate::settings;
+use crate::settings::{self, Settings};
 use crate::snapshot::capture;
 use crate::store::{Changes, Overlay, StoreRead, StoreTxn};
 
@@ -48,13 +48,21 @@ pub fn apply(store: &mut dyn StoreTxn, entry: &Entry) -> Result<(Outcome, Vec<Ef
 
 /// What `entry` would do. Whether it came before is not asked here.
 pub fn evaluate(store: &dyn StoreRead, entry: &Entry) -> Result<Applied> {
-    let settings = settings::get(store)?;
+    evaluate_under(store, &*settings::get(store)?, entry)
+}
+
+/// As [`evaluate`], under other settings than those in force.
+pub(crate) fn evaluate_under(
+    store: &dyn StoreRead,
+    settings: &Settings,
+    entry: &Entry,
+) -> Result<Applied> {
     let (mut overlay, mut other_copies) = (Overlay::new(store), Vec::new());
     let answer = entry.command.apply(&mut Context {
         store: &mut overlay,
         times: entry.times(),
         caller: &entry.caller,
-        settings: &settings,
+        settings,
         other_copies: &mut other_copies,
         command: entry.command.name(),
     })?;

@@ -14,6 +14,7 @@ use crate::usage;
 use crate::xattr::{self, XAttrName, XAttrSpace};
 use crate::{Settings, encryption, lease, settings};
 
+pub mod edit;
 mod past;
 
 pub use past::{change, count_held, link, moved, place, remove, replace, snapshot, unlink};

@@ -12,8 +12,8 @@ mod out;
 mod plan;
 mod records;
 
+pub use super::counts::Counts;
 pub use error::ExportError;
-pub use plan::Counts;
 
 use super::offline::{self, Whole};
 use crate::disk::sync_dir;

@@ -1,4 +1,4 @@
-//! A namespace made of Hadoop's fsimage, so that the cluster's DataNodes go on with their disks as they are.
+//! A namespace made of Hadoop's fsimage, and of the edit log behind it, so that the cluster's DataNodes go on with their disks as they are.
 //!
 //! Inodes, blocks and groups keep their numbers, stamps and lengths, and the file system its names: a DataNode finds the
 //! block pool it knows. What is in the image and not known here is named and refused, and then nothing is made. `VERSION`
@@ -6,17 +6,19 @@
 //!
 //! Source: Hadoop 3.5.0 `FSImageFormatPBINode.Loader`, `FSImageFormatProtobuf.Loader`, `NNStorage`.
 
+mod applied;
 mod edits;
 mod error;
 mod known;
+mod log;
 mod out;
 mod past;
 mod records;
 mod replay;
 mod turned;
 
+pub use super::counts::Counts;
 pub use error::ImportError;
-pub use records::Counts;
 
 use crate::clock::wall_ms;
 use crate::disk::sync_dir;
@@ -28,7 +30,18 @@ use edits::Beside;
 use out::Out;
 use records::Reader;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// What a namespace is made of.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The image, or a folder of Hadoop's NameNode that has some.
+    pub image: PathBuf,
+    /// Its `VERSION` file, if that is not beside it.
+    pub version: Option<PathBuf>,
+    /// The folder of the edit log, if it is to be read: one of Hadoop's NameNode, or of a JournalNode.
+    pub edits: Option<PathBuf>,
+}
 
 /// What was imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,15 +56,10 @@ pub struct Imported {
     pub left_out: Vec<String>,
 }
 
-/// Makes a namespace in `dir`, which must be empty or missing, of an image: a file, or a folder of Hadoop's NameNode that
-/// has some. `version` is its `VERSION` file, if that is not beside it. Blocks.
-pub fn import(
-    image: &Path,
-    version: Option<&Path>,
-    dir: &Path,
-    cache_len: usize,
-) -> Result<Imported, ImportError> {
-    let image = edits::newest(image)?;
+/// Makes a namespace in `dir`, which must be empty or missing. Blocks.
+pub fn import(sources: &Sources, dir: &Path, cache_len: usize) -> Result<Imported, ImportError> {
+    let image = edits::newest(&sources.image)?;
+    let version = sources.version.as_deref();
     let identity = identity(&image, version)?;
     let read = |source| ImportError::Image { path: image.clone(), source };
     let file = File::open(&image);
@@ -62,13 +70,18 @@ pub fn import(
         let (image, version) = (counters.namespace_id, identity.namespace_id);
         return Err(ImportError::Mixed { image, version });
     }
-    Beside::of(&image).check(counters.transaction)?;
+    let beside = Beside::of(&image);
+    beside.check_image(counters.transaction)?;
+    if sources.edits.is_none() {
+        beside.check_log(counters.transaction)?;
+    }
     let io = |source| ImportError::Io { path: dir.to_owned(), source };
     fs::create_dir_all(dir).map_err(io)?;
     if fs::read_dir(dir).map_err(io)?.next().is_some() {
         return Err(ImportError::NotEmpty { path: dir.to_owned() });
     }
-    let made = make(&image, &mut opened, &counters, &identity, dir, cache_len);
+    let log = sources.edits.as_deref().map(|folder| (folder, &beside));
+    let made = make((&image, &mut opened), log, &counters, &identity, dir, cache_len);
     if made.is_err() {
         // The folder was empty: all that is in it is of this attempt.
         for entry in fs::read_dir(dir).map_err(io)? {
@@ -79,8 +92,8 @@ pub fn import(
 }
 
 fn make(
-    path: &Path,
-    image: &mut Image<File>,
+    (path, image): (&Path, &mut Image<File>),
+    log: Option<(&Path, &Beside<'_>)>,
     counters: &Counters,
     identity: &Identity,
     dir: &Path,
@@ -91,9 +104,24 @@ fn make(
     let mut reader = Reader::new(path, image, counters);
     reader.look_for_what_is_not_known()?;
     let mut out = Out::new(&store);
-    let counts = reader.read(&mut out)?;
+    let mut counts = reader.read(&mut out)?;
+    let (mut transaction, mut has_tokens) = (counters.transaction, reader.has_tokens());
+    let mut left_out = Vec::new();
+    if let Some((folder, beside)) = log {
+        out.write_out()?;
+        let applied = log::apply(folder, transaction, &mut out)?;
+        beside.check_log(applied.last)?;
+        (transaction, has_tokens) = (applied.last, has_tokens || applied.has_tokens);
+        let torn = |path: PathBuf| {
+            let path = path.display();
+            format!("the end of {path}, where its writer stopped within an operation")
+        };
+        left_out.extend(applied.torn.map(torn));
+        counts = Counts::of(out.records()?)?;
+    }
     out.end()?;
-    let left_out = reader.left_out();
+    let tokens = "delegation tokens and their keys: clients get new ones";
+    left_out.extend(has_tokens.then(|| tokens.to_string()));
     store.close();
     Log::create(dir, identity.namespace_id, 1)?;
     let now_ms = wall_ms();
@@ -101,7 +129,6 @@ fn make(
     restored::write(dir, restored).map_err(io)?;
     identity.write(&dir.join("VERSION"))?;
     sync_dir(dir).map_err(io)?;
-    let transaction = counters.transaction;
     Ok(Imported { identity: identity.clone(), transaction, counts, left_out })
 }
 

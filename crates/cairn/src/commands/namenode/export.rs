@@ -39,7 +39,7 @@ impl Export {
                 json!({"image": image, "block_pool": done.identity.block_pool_id,
                        "transaction": done.transaction, "md5": done.written.md5,
                        "files": counts.files, "directories": counts.directories,
-                       "blocks": counts.blocks, "files_open": counts.open,
+                       "blocks": counts.blocks, "files_open": counts.open, "snapshots": counts.snapshots,
                        "changed": done.written.changed, "left_out": done.written.left_out})
             );
             return Ok(ExitCode::SUCCESS);

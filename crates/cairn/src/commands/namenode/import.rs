@@ -2,7 +2,7 @@
 
 use crate::{Settings, config};
 use anyhow::Result;
-use cairn_namenode::journal::import;
+use cairn_namenode::journal::import::{self, Sources};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,12 +10,15 @@ use std::process::ExitCode;
 /// Flags of `cairn namenode import`.
 #[derive(Debug, clap::Args)]
 pub struct Import {
-    /// The image, saved in safe mode with `hdfs dfsadmin -saveNamespace`; or the folder of Hadoop's NameNode
+    /// The image, saved in safe mode with `hdfs dfsadmin -saveNamespace` unless there are --edits; or the folder of Hadoop's NameNode
     #[arg(long, value_name = "FILE")]
     fsimage: PathBuf,
     /// Its VERSION file (default: that beside the image)
     #[arg(long, value_name = "FILE")]
     version_file: Option<PathBuf>,
+    /// The folder of Hadoop's edit log, to take over what was done since the image: one of its NameNode, or of a JournalNode
+    #[arg(long, value_name = "DIR")]
+    edits: Option<PathBuf>,
     /// An empty or missing folder for the namespace (default: dfs.namenode.name.dir)
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -26,9 +29,9 @@ impl Import {
     pub async fn run(self, settings: &Settings) -> Result<ExitCode> {
         let node = config::namenode::read(&settings.configuration()?)?;
         let dir = self.data.unwrap_or(node.name_dir);
-        let (image, version, made) = (self.fsimage, self.version_file, dir.clone());
-        let import =
-            move || import::import(&image, version.as_deref(), &made, node.store_cache_len);
+        let (version, edits, made) = (self.version_file, self.edits, dir.clone());
+        let sources = Sources { image: self.fsimage, version, edits };
+        let import = move || import::import(&sources, &made, node.store_cache_len);
         let done = tokio::task::spawn_blocking(import).await??;
         let counts = done.counts;
         if settings.json {

@@ -1,6 +1,7 @@
 //! The first way through a namespace: what there is, and what Hadoop has no form for.
 
 use super::error::ExportError;
+use crate::journal::counts::Counts;
 use cairn_fsimage::ROOT;
 use cairn_namespace::export::{self, Last};
 use cairn_namespace::inode::{Directory, File, Kind};
@@ -21,19 +22,6 @@ const BLOCK_LEN_MAX: u64 = (1 << 48) - 1;
 const STORAGE_POLICY_MAX: u8 = 15;
 /// Hadoop's own policies.
 const LAST_OWN_POLICY: PolicyId = PolicyId(5);
-
-/// How much there is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Files.
-    pub files: u64,
-    /// Directories, the root among them.
-    pub directories: u64,
-    /// Blocks and block groups.
-    pub blocks: u64,
-    /// Files that are open.
-    pub open: u64,
-}
 
 /// What is to be written.
 #[derive(Debug)]
@@ -140,6 +128,7 @@ impl Seen {
     }
 
     fn inode(&mut self, store: &dyn StoreRead, inode: &Inode) -> Result<(), ExportError> {
+        self.counts.add(inode);
         if inode.storage_policy > STORAGE_POLICY_MAX {
             self.refuse("storage policies that are not Hadoop's", 1);
         }
@@ -162,7 +151,6 @@ impl Seen {
         store: &dyn StoreRead,
         directory: &Directory,
     ) -> Result<(), ExportError> {
-        self.counts.directories += 1;
         let Some(id) = directory.policy.filter(|id| *id != PolicyId::REPLICATION) else {
             return Ok(());
         };
@@ -175,9 +163,7 @@ impl Seen {
     }
 
     fn file(&mut self, id: InodeId, file: &File) {
-        self.counts.files += 1;
         if file.writer.is_some() {
-            self.counts.open += 1;
             self.open.push(id);
         }
         if file.redundancy.copies().is_some_and(|copies| copies > COPIES_MAX) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::journal::import::import;
+use crate::journal::import::{self, Sources, import};
 use crate::journal::offline::check_folder;
 use crate::journal::{Namesystem, NamesystemOptions};
 use cairn_fsimage::{
@@ -116,6 +116,12 @@ fn told(path: &Path) -> Told {
     }
 }
 
+/// Imports what was exported.
+fn again(here: &Imported) -> import::Imported {
+    let sources = Sources { image: here.to(), ..Sources::default() };
+    import(&sources, &here.dir.path().join("again"), CACHE_LEN).unwrap()
+}
+
 /// A namespace made of an image that Hadoop has written.
 struct Imported {
     dir: tempfile::TempDir,
@@ -137,7 +143,9 @@ impl Imported {
         };
         let version_file = dir.path().join("VERSION");
         fs::write(&version_file, version(&identity)).unwrap();
-        import(&image, Some(&version_file), &dir.path().join("data"), CACHE_LEN).unwrap();
+        let version = Some(version_file);
+        let sources = Sources { image: image.clone(), version, edits: None };
+        import(&sources, &dir.path().join("data"), CACHE_LEN).unwrap();
         Imported { dir, image }
     }
 
@@ -184,7 +192,7 @@ fn what_came_from_hadoop_goes_back_as_it_was() {
     assert_eq!(read("seen_txid"), format!("{}\n", exported.transaction));
     assert!(read("VERSION").contains("\nlayoutVersion=-67\n"), "{}", read("VERSION"));
     // The import of it looks at all of these.
-    let again = import(&here.to(), None, &here.dir.path().join("again"), CACHE_LEN).unwrap();
+    let again = again(&here);
     assert_eq!(again.identity, exported.identity);
     assert_eq!(again.counts.blocks, counts.blocks);
 }
@@ -202,7 +210,7 @@ fn a_policy_that_only_cairn_has_built_in_goes_there_and_back() {
     let policies = told(&exported.image).policies;
     let policy = policies.iter().find(|policy| policy.id == 6).unwrap();
     assert_eq!((&policy.name, policy.data_units, policy.cell_len), (&name, 6, 64 << 10));
-    import(&here.to(), None, &here.dir.path().join("again"), CACHE_LEN).unwrap();
+    again(&here);
 }
 
 #[test]
@@ -303,7 +311,7 @@ fn what_only_cairn_has_is_written_as_what_comes_next_to_it_and_said() {
     let replication = b"\0\0\0\x0breplication".to_vec();
     let kept = told.inodes.values().filter(|text| text.contains(&format!("{replication:?}")));
     assert_eq!(kept.count(), 1);
-    import(&here.to(), None, &here.dir.path().join("again"), CACHE_LEN).unwrap();
+    again(&here);
     let ns = Namesystem::open(&here.dir.path().join("again"), NamesystemOptions::default());
     let ns = ns.unwrap();
     let pools = ns.read(|store| cache::pools_after(store, "", 9)).unwrap();
@@ -320,7 +328,7 @@ fn encryption_zones_go_there_and_back_with_the_keys_of_files() {
     let zone = CreateEncryptionZone { path: path.clone(), key_name: key_name.clone(), suite: 2 };
     here.run(vec![mkdirs(&path), zone.into()]);
     here.export().unwrap();
-    import(&here.to(), None, &here.dir.path().join("again"), CACHE_LEN).unwrap();
+    again(&here);
     let again = here.dir.path().join("again");
     assert_eq!(check_folder(&again, CACHE_LEN).unwrap().problems, Vec::<String>::new());
     let ns = Namesystem::open(&again, NamesystemOptions::default()).unwrap();

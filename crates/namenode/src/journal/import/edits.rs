@@ -1,22 +1,11 @@
 //! What is beside an image in the folder of Hadoop's NameNode, and whether any of it is newer.
 
-use super::error::{ImportError, OLDEST};
+use super::error::ImportError;
+use cairn_fsimage::edits::{Operation, Segment};
 use md5::{Digest, Md5};
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-
-/// Operations that begin and end a part of the log, and change nothing.
-///
-/// Source: Hadoop 3.5.0 `FSEditLogOpCodes`.
-const BEGINNING: u8 = 24;
-const END: u8 = 23;
-/// What a part of the log is filled up with.
-const FILLING: u8 = 0xff;
-/// Version and flags, before the operations.
-const HEAD_LEN: usize = 8;
-/// Longest operation. Source: Hadoop 3.5.0 `DFSConfigKeys#DFS_NAMENODE_MAX_OP_SIZE_DEFAULT`.
-const OPERATION_MAX: u64 = 50 << 20;
 
 /// The newest image of a folder, or the file itself.
 pub(super) fn newest(path: &Path) -> Result<PathBuf, ImportError> {
@@ -30,7 +19,7 @@ pub(super) fn newest(path: &Path) -> Result<PathBuf, ImportError> {
     Ok(folder.join(newest.1))
 }
 
-fn names(folder: &Path) -> Result<Vec<String>, ImportError> {
+pub(super) fn names(folder: &Path) -> Result<Vec<String>, ImportError> {
     let io = |source| ImportError::Io { path: folder.to_owned(), source };
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(io)? {
@@ -45,7 +34,7 @@ fn image_number(name: &str) -> Option<u64> {
 }
 
 /// The transactions of a part of the log, by its name: the first, and the last unless it is still written.
-fn part_numbers(name: &str) -> Option<(u64, Option<u64>)> {
+pub(super) fn part_numbers(name: &str) -> Option<(u64, Option<u64>)> {
     let numbers = name.strip_prefix("edits_")?;
     if let Some(first) = numbers.strip_prefix("inprogress_") {
         return Some((first.parse().ok()?, None));
@@ -66,22 +55,27 @@ impl<'a> Beside<'a> {
         Beside { image, folder: folder.unwrap_or(Path::new(".")).to_owned() }
     }
 
-    /// Fails if there is a newer image or a part of the log that changes something behind transaction `last`.
-    pub fn check(&self, last: u64) -> Result<(), ImportError> {
+    /// Fails if there is an image that goes beyond transaction `last`, or if this one is not what was written.
+    pub fn check_image(&self, last: u64) -> Result<(), ImportError> {
         for name in names(&self.folder)? {
-            let path = self.folder.join(&name);
-            let newer = image_number(&name).is_some_and(|number| number > last);
-            let goes_on = match part_numbers(&name) {
-                Some((first, end)) if end.is_none_or(|end| end > last) => {
-                    first <= last || changes_something(&path)?
-                }
-                _ => false,
-            };
-            if newer || goes_on {
-                return Err(ImportError::Later { path, last });
+            if image_number(&name).is_some_and(|number| number > last) {
+                return Err(ImportError::Later { path: self.folder.join(name), last });
             }
         }
         self.check_digest()
+    }
+
+    /// Fails if there is a part of the log that changes something behind transaction `last`.
+    pub fn check_log(&self, last: u64) -> Result<(), ImportError> {
+        for name in names(&self.folder)? {
+            let path = self.folder.join(&name);
+            let may_go_on =
+                part_numbers(&name).is_some_and(|(_, end)| end.is_none_or(|end| end > last));
+            if may_go_on && goes_beyond(&path, last)? {
+                return Err(ImportError::Later { path, last });
+            }
+        }
+        Ok(())
     }
 
     /// Compares the image with the digest that Hadoop has put beside it, if there is one.
@@ -117,43 +111,20 @@ fn md5_of(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Whether a part of the log has any operation but those that begin and end it. One that cannot be read counts as such.
-fn changes_something(path: &Path) -> Result<bool, ImportError> {
+/// Whether a part of the log changes anything behind transaction `last`. One that cannot be read counts as such.
+fn goes_beyond(path: &Path, last: u64) -> Result<bool, ImportError> {
     let io = |source| ImportError::Io { path: path.to_owned(), source };
-    let mut input = BufReader::new(File::open(path).map_err(io)?);
-    let mut head = [0; HEAD_LEN];
-    if !is_there(&mut input, &mut head).map_err(io)? {
-        return Ok(false);
-    }
-    let version = i32::from_be_bytes([head[0], head[1], head[2], head[3]]);
-    if version > OLDEST {
-        return Ok(true);
-    }
+    let mut segment = match Segment::open(File::open(path).map_err(io)?) {
+        Ok(Some(segment)) => segment,
+        Ok(None) => return Ok(false),
+        Err(_) => return Ok(true),
+    };
     loop {
-        let (mut code, mut len) = ([0], [0; 4]);
-        if !is_there(&mut input, &mut code).map_err(io)? || code[0] == FILLING {
-            return Ok(false);
+        match segment.next() {
+            Ok(None) => return Ok(false),
+            Ok(Some(of)) if of.id > last && of.operation != Operation::Boundary => return Ok(true),
+            Ok(Some(_)) => {}
+            Err(_) => return Ok(true),
         }
-        if ![BEGINNING, END].contains(&code[0]) || !is_there(&mut input, &mut len).map_err(io)? {
-            return Ok(true);
-        }
-        // The length counts itself, and not the checksum, which is as long: so many bytes follow.
-        let rest = u64::from(u32::from_be_bytes(len));
-        if rest > OPERATION_MAX {
-            return Ok(true);
-        }
-        let passed = io::copy(&mut input.by_ref().take(rest), &mut io::sink()).map_err(io)?;
-        if passed < rest {
-            return Ok(true);
-        }
-    }
-}
-
-/// Fills `bytes`; false at the end of the file.
-fn is_there(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
-    match input.read_exact(bytes) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
     }
 }

@@ -4,6 +4,7 @@ use crate::journal::error::OpenError;
 use crate::journal::log::LogError;
 use crate::store::IdentityError;
 use cairn_fsimage::ImageError;
+use cairn_fsimage::edits::EditsError;
 use cairn_namespace::NamespaceError;
 use cairn_namespace::store::StoreError;
 use std::io;
@@ -39,15 +40,52 @@ pub enum ImportError {
     },
     /// Hadoop has done more since.
     #[error(
-        "{}: the image ends with transaction {last}, and here is more; stop the writers, have Hadoop save the namespace \
-         in safe mode (hdfs dfsadmin -safemode enter, -saveNamespace), stop the NameNode, and import that image",
+        "{}: what is imported ends with transaction {last}, and here is more; name the folder of Hadoop's edit log (--edits), \
+         or stop the writers, have Hadoop save the namespace in safe mode (hdfs dfsadmin -safemode enter, -saveNamespace), \
+         stop the NameNode, and import that image",
         path.display()
     )]
     Later {
         /// The file that has more.
         path: PathBuf,
-        /// The last transaction of the image.
+        /// The last transaction that would be imported.
         last: u64,
+    },
+    /// A file of the log can't be read.
+    #[error("{}: {source}", path.display())]
+    Edits {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: EditsError,
+    },
+    /// Transactions are missing from the log.
+    #[error("{}: transaction {wanted} is missing: transaction {found} comes next", path.display())]
+    Gap {
+        /// The file that should have it.
+        path: PathBuf,
+        /// The one that is missing.
+        wanted: u64,
+        /// The one that is there.
+        found: u64,
+    },
+    /// A file of the log ends before its name says.
+    #[error("{}: it ends with transaction {last}, before the one in its name", path.display())]
+    Short {
+        /// The file.
+        path: PathBuf,
+        /// The last transaction that it has, or that was before it.
+        last: u64,
+    },
+    /// What was done cannot be done here.
+    #[error("{}: transaction {transaction} cannot be taken over: {what}", path.display())]
+    Operation {
+        /// The file.
+        path: PathBuf,
+        /// Its number.
+        transaction: u64,
+        /// What is in the way.
+        what: String,
     },
     /// The image is not what was written.
     #[error("{}: its MD5 is {found}, and {wanted} was noted when it was written", path.display())]

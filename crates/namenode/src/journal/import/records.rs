@@ -6,6 +6,7 @@ use super::out::Out;
 use super::past::{Past, Why};
 use super::replay::Replay;
 use super::turned::turned;
+use crate::journal::counts::Counts;
 use cairn_fsimage::{
     self as fsimage, Cache, Counters, Image, ImageError, OpenFile, Snapshots, Tree, sections,
 };
@@ -22,21 +23,6 @@ use std::path::{Path, PathBuf};
 ///
 /// Source: Hadoop 3.5.0 `GenerationStamp#LAST_RESERVED_STAMP`.
 const NO_LEGACY_STAMP: u64 = 1000;
-
-/// How much there is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Files.
-    pub files: u64,
-    /// Directories, the root among them.
-    pub directories: u64,
-    /// Blocks and block groups.
-    pub blocks: u64,
-    /// Files that are open.
-    pub open: u64,
-    /// Snapshots.
-    pub snapshots: u64,
-}
 
 /// Reads an image.
 pub(super) struct Reader<'a> {
@@ -101,11 +87,9 @@ impl<'a> Reader<'a> {
         self.check()
     }
 
-    /// What is not taken over, and need not be.
-    pub fn left_out(&self) -> Vec<String> {
-        let has_tokens = self.image.sections().iter().any(|of| of.name == sections::SECRET_MANAGER);
-        let tokens = "delegation tokens and their keys: clients get new ones";
-        has_tokens.then(|| tokens.to_string()).into_iter().collect()
+    /// Whether there are delegation tokens, which are not taken over.
+    pub fn has_tokens(&self) -> bool {
+        self.image.sections().iter().any(|of| of.name == sections::SECRET_MANAGER)
     }
 
     /// Writes everything.
@@ -267,13 +251,12 @@ impl<'a> Reader<'a> {
             if turned.is_zone && !is_kept {
                 import::encryption_zone(out.records()?, turned.inode.id)?;
             }
+            counts.add(&turned.inode);
             match &turned.inode.kind {
                 Kind::Directory(directory) => {
-                    counts.directories += 1;
                     quotas.extend(directory.quota.as_ref().map(|_| turned.inode.id));
                 }
                 Kind::File(file) => {
-                    counts.files += 1;
                     counts.blocks += file.block_count;
                     let mut offset = 0;
                     for block in turned.blocks.iter().filter(|_| !is_kept) {
@@ -281,7 +264,6 @@ impl<'a> Reader<'a> {
                         offset += block.len;
                     }
                     if let Some(writer) = &file.writer {
-                        counts.open += 1;
                         import::open_file(out.records()?, &writer.holder, turned.inode.id)?;
                     }
                 }

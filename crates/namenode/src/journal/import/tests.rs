@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 const CACHE_LEN: usize = 16 << 20;
+/// Paths in snapshots that Hadoop's client saw when the log had ended.
+const IN_SNAPSHOTS: usize = 53;
 const VERSION: &str = "namespaceID=NS\nblockpoolID=BP-1-127.0.0.1-2\nstorageType=NAME_NODE\ncTime=3\n\
                        clusterID=CID-4\nlayoutVersion=-67\n";
 
@@ -50,28 +52,48 @@ impl Folder {
     }
 
     fn import(&self) -> Result<Imported, ImportError> {
-        import(&self.name(), None, &self.made(), CACHE_LEN)
+        import(&Sources { image: self.name(), ..Sources::default() }, &self.made(), CACHE_LEN)
+    }
+
+    /// Imports with the log in the same folder.
+    fn import_with_log(&self) -> Result<Imported, ImportError> {
+        let (image, edits) = (self.name(), Some(self.name()));
+        import(&Sources { image, version: None, edits }, &self.made(), CACHE_LEN)
+    }
+
+    /// Puts what Hadoop has done since the image beside it.
+    fn put_log(&self, name: &str) -> PathBuf {
+        let path = self.image.with_file_name(format!("edits_inprogress_{:019}", self.last + 1));
+        fs::copy(golden(name), &path).unwrap();
+        path
     }
 
     fn is_made(&self) -> bool {
         self.made().is_dir() && fs::read_dir(self.made()).unwrap().next().is_some()
     }
 
-    /// A part of the log that begins behind the image, with these operations.
+    /// A part of the log that begins behind the image, with these operations, which have no fields.
     fn edits(&self, operations: &[u8]) -> PathBuf {
         let path = self.image.with_file_name(format!("edits_inprogress_{:019}", self.last + 1));
         let mut bytes = (-67i32).to_be_bytes().to_vec();
         bytes.extend([0; 4]);
-        for code in operations {
-            bytes.push(*code);
-            bytes.extend(12u32.to_be_bytes());
-            bytes.extend((self.last + 1).to_be_bytes());
-            bytes.extend([0; 4]);
+        for (code, id) in operations.iter().zip(self.last + 1..) {
+            let mut frame = vec![*code];
+            frame.extend(12u32.to_be_bytes());
+            frame.extend(id.to_be_bytes());
+            bytes.extend(&frame);
+            bytes.extend(crc32(&frame).to_be_bytes());
         }
         bytes.extend([0xff; 1000]);
         fs::write(&path, bytes).unwrap();
         path
     }
+}
+
+/// The CRC-32 of the log, bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let shift = |crc: u32| crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 };
+    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| shift(crc)))
 }
 
 #[test]
@@ -105,6 +127,16 @@ fn facts(line: &str) -> Option<(String, HashMap<&str, &str>)> {
 fn check_snapshots(name: &str, snapshots: &[(&str, &str)], in_snapshots: usize) {
     let folder = Folder::of(&format!("{name}.fsimage"));
     let imported = folder.import().unwrap();
+    check_imported(&folder, &imported, name, snapshots, in_snapshots);
+}
+
+fn check_imported(
+    folder: &Folder,
+    imported: &Imported,
+    name: &str,
+    snapshots: &[(&str, &str)],
+    in_snapshots: usize,
+) {
     assert_eq!(imported.counts.snapshots, snapshots.len() as u64);
     let checked = check_folder(&folder.made(), CACHE_LEN).unwrap();
     assert_eq!(checked.problems, Vec::<String>::new());
@@ -196,6 +228,67 @@ fn what_was_moved_between_snapshots_is_where_each_saw_it() {
 }
 
 #[test]
+fn what_was_done_since_the_image_is_done_here() {
+    let name = "hadoop-3.5.0-log";
+    let folder = Folder::of(&format!("{name}.fsimage"));
+    folder.put_log(&format!("{name}.edits"));
+    assert!(matches!(folder.import(), Err(ImportError::Later { .. })));
+    let imported = folder.import_with_log().unwrap();
+    assert!(imported.transaction > folder.last + 300, "{}", imported.transaction);
+    assert_eq!(imported.counts.open, 4);
+    let snapshots = [
+        ("/snap", "third"),
+        ("/log/snapshots", "last"),
+        ("/moves", "s2"),
+        ("/snap", "first"),
+        ("/moves", "s1"),
+        ("/log/snapshots", "one"),
+        ("/snap", "fourth"),
+        ("/moves", "s3"),
+    ];
+    check_imported(&folder, &imported, name, &snapshots, IN_SNAPSHOTS);
+}
+
+#[test]
+fn a_log_that_is_not_whole_is_refused_and_nothing_is_made() {
+    let name = "hadoop-3.5.0-log";
+    let of = |make: &dyn Fn(&Folder, PathBuf)| {
+        let folder = Folder::of(&format!("{name}.fsimage"));
+        let path = folder.put_log(&format!("{name}.edits"));
+        make(&folder, path);
+        let done = folder.import_with_log();
+        assert!(done.is_ok() || !folder.is_made());
+        (folder, done)
+    };
+    // One transaction is missing at the beginning.
+    let (folder, done) = of(&|folder, path| {
+        let later = path.with_file_name(format!("edits_inprogress_{:019}", folder.last + 2));
+        fs::rename(&path, later).unwrap();
+    });
+    let is_named =
+        |found, wanted| matches!(found, Err(ImportError::Gap { wanted: of, .. }) if of == wanted);
+    assert!(is_named(done, folder.last + 1));
+    // A part that was ended ends early.
+    let (_, done) = of(&|folder, path| {
+        let (first, last) = (folder.last + 1, folder.last + 9000);
+        fs::rename(&path, path.with_file_name(format!("edits_{first:019}-{last:019}"))).unwrap();
+    });
+    assert!(matches!(done, Err(ImportError::Short { .. })));
+    // Something that is not known.
+    let (_, done) = of(&|folder, _| _ = folder.edits(&[24, 53]));
+    let text = done.unwrap_err().to_string();
+    assert!(text.contains("operation 53, which is not known"), "{text}");
+    // Its writer has stopped within an operation: that one is left out, and said.
+    let (folder, done) = of(&|_, path| {
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    });
+    let done = done.unwrap();
+    assert!(done.transaction > folder.last + 100 && done.left_out.len() == 2, "{done:?}");
+    assert_eq!(check_folder(&folder.made(), CACHE_LEN).unwrap().problems, Vec::<String>::new());
+}
+
+#[test]
 fn nothing_is_half_imported() {
     // An inode that no directory has.
     let folder = Folder::of("hadoop-3.5.0-plain.fsimage");
@@ -249,7 +342,8 @@ fn an_image_that_hadoop_has_gone_on_from_is_refused() {
     let folder = Folder::of("hadoop-3.5.0-plain.fsimage");
     let newer = folder.image.with_file_name(format!("fsimage_{:019}", folder.last + 5));
     fs::copy(&folder.image, newer).unwrap();
-    let old = import(&folder.image, None, &folder.made(), CACHE_LEN);
+    let sources = Sources { image: folder.image.clone(), ..Sources::default() };
+    let old = import(&sources, &folder.made(), CACHE_LEN);
     assert!(matches!(old, Err(ImportError::Later { .. })));
 }
 

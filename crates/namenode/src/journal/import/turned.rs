@@ -9,14 +9,14 @@ use cairn_namespace::{Block, BlockState, FileRedundancy, Inode};
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId, StorageType};
 
 /// Attributes in which a directory has its policies. Source: Hadoop 3.5.0 `HdfsServerConstants`.
-const EC_POLICY: &str = "hdfs.erasurecoding.policy";
+pub(super) const EC_POLICY: &str = "hdfs.erasurecoding.policy";
 const STORAGE_POLICY: &str = "hsm.block.storage.policy.id";
 /// The attribute of an encryption zone's root.
 const ZONE: &str = "hdfs.crypto.encryption.zone";
 /// The policy that is called so keeps copies. Source: Hadoop 3.5.0 `ErasureCodeConstants`.
 const REPLICATION: &str = "replication";
 /// The bits of a mode that an inode keeps.
-const MODE_MASK: u16 = 0o1777;
+pub(super) const MODE_MASK: u16 = 0o1777;
 
 /// An inode as the namespace has it.
 #[derive(Clone)]
@@ -161,36 +161,50 @@ fn attributes(known: &Known, xattrs: XAttrs<'_>) -> Result<Attributes, String> {
     let mut found = Attributes::default();
     for of in xattrs.iter() {
         let name = of.name(&known.names).ok_or("attributes without names")?;
-        let space = match of.namespace() {
-            0 => XAttrSpace::User,
-            1 => XAttrSpace::Trusted,
-            2 => XAttrSpace::Security,
-            3 if name == EC_POLICY => {
+        let space = attribute_space(of.namespace())?;
+        match space {
+            XAttrSpace::System if name == EC_POLICY => {
                 found.policy = Some(named_policy(known, of.value)?);
                 continue;
             }
-            3 if name == STORAGE_POLICY => {
+            XAttrSpace::System if name == STORAGE_POLICY => {
                 let [number] = of.value else { return Err(format!("attribute system.{name}")) };
                 found.storage_policy = *number;
                 continue;
             }
-            3 => return Err(format!("attribute system.{name}")),
-            4 => {
-                found.is_zone |= name == ZONE;
-                XAttrSpace::Raw
-            }
-            _ => return Err("attributes of spaces that are not known".to_string()),
-        };
+            XAttrSpace::System => return Err(format!("attribute system.{name}")),
+            XAttrSpace::Raw => found.is_zone |= name == ZONE,
+            XAttrSpace::User | XAttrSpace::Trusted | XAttrSpace::Security => {}
+        }
         found.kept.push(((space, name.to_string()), of.value.to_vec()));
     }
     Ok(found)
 }
 
-/// The policy whose name an attribute has, behind its length in four bytes.
+/// The space of an attribute by Hadoop's number.
+///
+/// Source: Hadoop 3.5.0 `XAttrProto.XAttrNamespaceProto`.
+pub(super) fn attribute_space(number: impl Into<u32>) -> Result<XAttrSpace, String> {
+    Ok(match number.into() {
+        0 => XAttrSpace::User,
+        1 => XAttrSpace::Trusted,
+        2 => XAttrSpace::Security,
+        3 => XAttrSpace::System,
+        4 => XAttrSpace::Raw,
+        _ => return Err("attributes of spaces that are not known".to_string()),
+    })
+}
+
+/// The name of a policy that an attribute has behind its length in four bytes; empty if there is none.
 ///
 /// Source: Hadoop 3.5.0 `FSDirErasureCodingOp#setErasureCodingPolicyXAttr`.
+pub(super) fn policy_name(value: &[u8]) -> &str {
+    value.get(4..).and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
+}
+
+/// The policy whose name an attribute has.
 fn named_policy(known: &Known, value: &[u8]) -> Result<PolicyId, String> {
-    let name = value.get(4..).and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default();
+    let name = policy_name(value);
     if name.eq_ignore_ascii_case(REPLICATION) {
         return Ok(PolicyId::REPLICATION);
     }

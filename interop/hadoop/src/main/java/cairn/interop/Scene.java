@@ -14,10 +14,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.QuotaUsage;
+import org.apache.hadoop.fs.SafeModeAction;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.fs.XAttrSetFlag;
 import org.apache.hadoop.fs.permission.AclEntry;
@@ -32,6 +35,7 @@ import org.apache.hadoop.hdfs.protocol.ErasureCodingPolicy;
 import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
+import org.apache.hadoop.io.erasurecode.ECSchema;
 
 /**
  * A tree with something of everything that an image of a namespace can hold, and what a client sees of it.
@@ -39,9 +43,11 @@ import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
  * <pre>
  * Scene fill FS ALL           makes it; with ALL yes there are snapshots, what they keep, and cache pools as well, with more
  *                             there is also what was moved from one snapshot to the next
+ * Scene change FS             leaves safe mode, and does what every kind of operation can; some files are open then
  * Scene save FS               has the NameNode write its image, in safe mode
  * Scene compile               does nothing: whoever starts it has it compiled
  * Scene facts FS              prints what is there: a line for each path, and one for what else there is
+ * Scene diffs FS              prints what is different between each two snapshots of a directory, and now
  * </pre>
  */
 public final class Scene {
@@ -69,7 +75,9 @@ public final class Scene {
           scene.moves();
         }
       }
+      case "change" -> scene.change();
       case "save" -> scene.save();
+      case "diffs" -> scene.diffs();
       case "facts" -> scene.facts();
       default -> throw new IllegalArgumentException(args[0]);
     }
@@ -188,8 +196,239 @@ public final class Scene {
   }
 
   private void save() throws Exception {
-    fs.setSafeMode(org.apache.hadoop.fs.SafeModeAction.ENTER);
+    fs.setSafeMode(SafeModeAction.ENTER);
     fs.saveNamespace();
+  }
+
+  private void append(String path, int length, CreateFlag... flags) throws Exception {
+    EnumSet<CreateFlag> how = EnumSet.of(CreateFlag.APPEND);
+    how.addAll(List.of(flags));
+    try (FSDataOutputStream more = fs.append(new Path(path), how, 4096, null)) {
+      more.write(bytes(length, 3));
+    }
+  }
+
+  /** Cuts a file off, and waits until DataNodes have done that. */
+  private void cut(String path, int length) throws Exception {
+    if (!fs.truncate(new Path(path), length)) {
+      awaitClosed(path);
+    }
+  }
+
+  private void awaitClosed(String path) throws Exception {
+    while (!fs.isFileClosed(new Path(path))) {
+      Thread.sleep(100);
+    }
+  }
+
+  /** Every kind of operation, on what is there and on what is new. */
+  private void change() throws Exception {
+    fs.setSafeMode(SafeModeAction.LEAVE);
+    changeFiles();
+    changeTree();
+    changeAttributes();
+    changeSnapshots();
+    changePolicies();
+    changeCache();
+    leaveOpen();
+  }
+
+  private void changeFiles() throws Exception {
+    fs.mkdirs(new Path("/log/files/deep"), new FsPermission((short) 0750));
+    write("/log/files/\ud83d\ude00", 11, 2);
+    write("/log/files/long", 3 * MIB + 7, 3);
+    append("/log/files/long", 2 * MIB);
+    append("/log/files/long", 100, CreateFlag.NEW_BLOCK);
+    append("/plain/short", 200);
+    write("/log/files/full", MIB, 3);
+    append("/log/files/full", 5);
+    // Over a file that is there.
+    write("/plain/several blocks", MIB + 3, 3);
+    write("/log/files/cut", 2 * MIB + 500, 3);
+    cut("/log/files/cut", 2 * MIB + 10);
+    cut("/log/files/cut", MIB);
+    write("/log/files/empty", 10, 3);
+    cut("/log/files/empty", 0);
+    for (String name : List.of("a", "b", "c")) {
+      write("/log/files/part-" + name, MIB / 2 + name.charAt(0), 3);
+    }
+    fs.concat(new Path("/log/files/part-a"), new Path[] {new Path("/log/files/part-b"), new Path("/log/files/part-c")});
+    fs.setReplication(new Path("/log/files/part-a"), (short) 2);
+    fs.setReplication(new Path("/plain/empty"), (short) 1);
+    write("/striped/narrow/more", 2 * MIB + 9, 1);
+    append("/striped/narrow/more", 3 * MIB, CreateFlag.NEW_BLOCK);
+    write("/striped/wide/one cell", 70_000, 1);
+  }
+
+  @SuppressWarnings("deprecation")
+  private void changeTree() throws Exception {
+    fs.mkdirs(new Path("/log/tree/full/inner"));
+    fs.mkdirs(new Path("/log/tree/hollow"));
+    write("/log/tree/full/one", 1000, 3);
+    write("/log/tree/full/inner/two", 2000, 3);
+    write("/log/tree/three", 3000, 3);
+    write("/log/tree/four", 4000, 3);
+    fs.rename(new Path("/log/tree/three"), new Path("/log/tree/four"), Options.Rename.OVERWRITE);
+    fs.rename(new Path("/log/tree/full/inner"), new Path("/log/tree/hollow"), Options.Rename.OVERWRITE);
+    fs.rename(new Path("/log/tree/four"), new Path("/log/tree/full"));
+    fs.rename(new Path("/log/tree/full"), new Path("/log/tree/renamed"));
+    fs.mkdirs(new Path("/log/gone/with/all"));
+    write("/log/gone/with/file", 10, 3);
+    fs.delete(new Path("/log/gone"), true);
+    fs.delete(new Path("/acl/file"), false);
+    write("/acl/file", 20, 3);
+    fs.mkdirs(new Path("/acl/inherits"));
+  }
+
+  private void changeAttributes() throws Exception {
+    Path files = new Path("/log/files");
+    fs.setPermission(files, new FsPermission((short) 01770));
+    fs.setOwner(new Path("/log/files/long"), "bob", null);
+    fs.setOwner(new Path("/log/files/cut"), null, "analysts");
+    // Reading it would change an access time that is long ago.
+    fs.setTimes(new Path("/log/files/full"), 1_100_000_000_000L, 4_000_000_000_000L);
+    fs.setTimes(files, 1_300_000_000_000L, -1);
+    fs.setAcl(files, AclEntry.parseAclSpec("user::rwx,user:dora:rw-,group::r-x,other::---,default:user:eve:r--", true));
+    fs.modifyAclEntries(files, AclEntry.parseAclSpec("group:ops:rwx,default:group:ops:r-x", true));
+    fs.removeAclEntries(files, AclEntry.parseAclSpec("user:dora:rw-", true));
+    fs.mkdirs(new Path("/log/files/inherits"), new FsPermission((short) 0777));
+    write("/log/files/inherits/file", 7, 3);
+    fs.setAcl(new Path("/log/tree"), AclEntry.parseAclSpec("user::rwx,user:dora:rw-,group::r-x,other::---", true));
+    fs.removeAcl(new Path("/log/tree"));
+    fs.removeDefaultAcl(new Path("/acl"));
+    Path of = new Path("/log/files/long");
+    fs.setXAttr(of, "user.kept", new byte[] {1, 2});
+    fs.setXAttr(of, "user.gone", new byte[] {3});
+    fs.setXAttr(of, "trusted.empty", new byte[0]);
+    fs.setXAttr(of, "user.kept", new byte[] {4}, EnumSet.of(XAttrSetFlag.REPLACE));
+    fs.removeXAttr(of, "user.gone");
+    fs.removeXAttr(new Path("/acl"), "user.none");
+    fs.mkdirs(new Path("/log/quota/below"));
+    fs.setQuota(new Path("/log/quota"), 50, 1024L * MIB);
+    fs.setQuotaByStorageType(new Path("/log/quota"), StorageType.SSD, 512L * MIB);
+    write("/log/quota/below/file", 9000, 3);
+    fs.setQuotaByStorageType(new Path("/quota"), StorageType.SSD, -1);
+    fs.setQuota(new Path("/quota"), -1, 20L * 1024 * MIB);
+    fs.setQuota(new Path("/moves"), -1, -1);
+  }
+
+  private void changeSnapshots() throws Exception {
+    Path root = new Path("/log/snapshots");
+    fs.mkdirs(new Path(root, "dir"));
+    write("/log/snapshots/stays", MIB + 1, 3);
+    write("/log/snapshots/cut", 2 * MIB + 5, 3);
+    write("/log/snapshots/goes", 50, 3);
+    write("/log/snapshots/dir/moves", 60, 3);
+    fs.allowSnapshot(root);
+    fs.createSnapshot(root, "one");
+    append("/log/snapshots/stays", 1000);
+    cut("/log/snapshots/cut", MIB + 5);
+    fs.delete(new Path(root, "goes"), false);
+    fs.rename(new Path(root, "dir/moves"), new Path(root, "moved"));
+    fs.setPermission(new Path(root, "dir"), new FsPermission((short) 0700));
+    fs.createSnapshot(root, "two");
+    write("/log/snapshots/new", 70, 3);
+    fs.setXAttr(new Path(root, "moved"), "user.late", new byte[] {9});
+    fs.rename(new Path(root, "moved"), new Path("/log/tree/out"));
+    fs.createSnapshot(root, "three");
+    fs.delete(new Path(root, "dir"), true);
+    fs.deleteSnapshot(root, "two");
+    fs.renameSnapshot(root, "three", "last");
+    // Snapshots that the image has.
+    write("/snap/later", 80, 3);
+    fs.delete(new Path("/snap/new"), false);
+    fs.createSnapshot(new Path("/snap"), "fourth");
+    fs.deleteSnapshot(new Path("/snap"), "second");
+    fs.disallowSnapshot(new Path("/empty"));
+  }
+
+  private void changePolicies() throws Exception {
+    ECSchema schema = new ECSchema("rs", 4, 2);
+    ErasureCodingPolicy own = new ErasureCodingPolicy(schema, 65536);
+    fs.addErasureCodingPolicies(new ErasureCodingPolicy[] {own, new ErasureCodingPolicy(schema, 131072)});
+    fs.enableErasureCodingPolicy("RS-4-2-64k");
+    fs.removeErasureCodingPolicy("RS-4-2-128k");
+    fs.enableErasureCodingPolicy("RS-10-4-1024k");
+    fs.disableErasureCodingPolicy("RS-10-4-1024k");
+    for (String name : List.of("own", "plain", "unset")) {
+      fs.mkdirs(new Path("/log/coded/" + name));
+    }
+    fs.setErasureCodingPolicy(new Path("/log/coded"), "RS-3-2-1024k");
+    fs.setErasureCodingPolicy(new Path("/log/coded/own"), "RS-4-2-64k");
+    fs.setErasureCodingPolicy(new Path("/log/coded/plain"), "replication");
+    fs.setErasureCodingPolicy(new Path("/log/coded/unset"), "RS-6-3-1024k");
+    fs.unsetErasureCodingPolicy(new Path("/log/coded/unset"));
+    write("/log/coded/own/file", 600_000, 1);
+    write("/log/coded/plain/file", 600, 2);
+    write("/log/coded/unset/file", MIB, 1);
+    fs.setStoragePolicy(new Path("/log/coded/plain"), "ONE_SSD");
+    fs.setStoragePolicy(new Path("/log/files/full"), "WARM");
+    fs.unsetStoragePolicy(new Path("/cold"));
+  }
+
+  private void changeCache() throws Exception {
+    fs.addCachePool(new CachePoolInfo("log").setLimit(50L * MIB).setMode(new FsPermission((short) 0700)));
+    fs.modifyCachePool(new CachePoolInfo("log").setLimit(60L * MIB).setOwnerName("carol"));
+    fs.addCachePool(new CachePoolInfo("gone"));
+    fs.addCacheDirective(new CacheDirectiveInfo.Builder().setPath(new Path("/acl")).setPool("gone").build());
+    fs.removeCachePool("gone");
+    long id = fs.addCacheDirective(
+        new CacheDirectiveInfo.Builder().setPath(new Path("/log/files/full")).setPool("log").build());
+    fs.modifyCacheDirective(new CacheDirectiveInfo.Builder().setId(id).setReplication((short) 2).build());
+    long other = fs.addCacheDirective(
+        new CacheDirectiveInfo.Builder().setPath(new Path("/log/tree")).setPool("log").build());
+    fs.removeCacheDirective(other);
+  }
+
+  /** Files that are open when the NameNode dies, and one that was taken from its writer. */
+  private void leaveOpen() throws Exception {
+    FSDataOutputStream taken = fs.create(new Path("/log/taken"), true, 4096, (short) 3, MIB);
+    taken.write(bytes(5000, 4));
+    taken.hflush();
+    fs.recoverLease(new Path("/log/taken"));
+    awaitClosed("/log/taken");
+    FSDataOutputStream none = fs.create(new Path("/log/open-empty"), true, 4096, (short) 3, MIB);
+    none.flush();
+    FSDataOutputStream lost = fs.create(new Path("/log/open-lost"), true, 4096, (short) 3, MIB);
+    lost.write(bytes(10, 4));
+    lost.hflush();
+    fs.delete(new Path("/log/open-lost"), false);
+    FSDataOutputStream open = fs.create(new Path("/log/open"), true, 4096, (short) 3, MIB);
+    open.write(bytes(2 * MIB + 300, 5));
+    open.hsync();
+    fs.rename(new Path("/log/open"), new Path("/log/open-renamed"));
+    FSDataOutputStream more = fs.append(new Path("/log/taken"));
+    more.write(bytes(50, 6));
+    more.hflush();
+  }
+
+  private void diffs() throws Exception {
+    SnapshottableDirectoryStatus[] all = fs.getSnapshottableDirListing();
+    for (SnapshottableDirectoryStatus dir : all == null ? new SnapshottableDirectoryStatus[0] : all) {
+      List<String> names = new ArrayList<>();
+      if (dir.getSnapshotNumber() > 0) {
+        for (FileStatus snapshot : fs.listStatus(new Path(dir.getFullPath(), ".snapshot"))) {
+          names.add(snapshot.getPath().getName());
+        }
+      }
+      names.add("");
+      for (int from = 0; from < names.size(); from++) {
+        for (int to = from + 1; to < names.size(); to++) {
+          diff(dir.getFullPath(), names.get(from), names.get(to));
+        }
+      }
+    }
+  }
+
+  private void diff(Path dir, String from, String to) throws Exception {
+    List<String> lines = new ArrayList<>();
+    for (var entry : fs.getSnapshotDiffReport(dir, from, to).getDiffList()) {
+      lines.add(entry.toString());
+    }
+    Collections.sort(lines);
+    for (String line : lines) {
+      out.println("diff " + dir.toUri().getPath() + " " + from + ".." + to + " " + line.replace("\t", " "));
+    }
   }
 
   private void facts() throws Exception {
