@@ -5,7 +5,7 @@
 //! into events. Start with [`NameNode::start`] and [`NameNodeConfig`].
 //!
 //! Modules import downwards only. From the bottom: settings and what asks the system (`config`, `clock`, `disk`, ...);
-//! what is kept (`store`, `journal`, `quorum`, `lead`, `ahead`, `keeper`); refusals and the parts that know nothing of the whole (`topology`,
+//! what is kept (`store`, `journal`, `quorum`, `lead`, `ahead`, `keeper`, `kept_reports`); refusals and the parts that know nothing of the whole (`topology`,
 //! `audit`, `key_provider`, `web`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
 //! `caching`, `snapshots`, `admin`, `reports`, `http_nodes`, ...); `protocol`; `fsck`, `backups`, `images` and `pages`; `run`; `replica`.
 
@@ -35,6 +35,7 @@ mod images;
 mod java_text;
 pub mod journal;
 mod keeper;
+mod kept_reports;
 mod key_provider;
 mod last_inputs;
 mod lazy_files;

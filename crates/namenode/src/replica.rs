@@ -36,6 +36,7 @@ use crate::journal::backup::BackupError;
 use crate::journal::backup::restore::RestoreError;
 use crate::journal::follower::{FollowError, Follower};
 use crate::journal::{OpenError, install};
+use crate::kept_reports::KeptReports;
 use crate::lead::Lead;
 use crate::node::NameNode;
 use crate::protocol::Protocols;
@@ -219,10 +220,11 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
         superuser: config.permissions_enabled.then(|| superuser.clone()),
         supergroup: config.supergroup.clone(),
     };
+    let kept = Arc::new(KeptReports::new(&config));
     let front = Front::new(
         standing.clone(),
         (quorum.id.clone(), Arc::clone(&member)),
-        operators,
+        (operators, Arc::clone(&kept)),
         (Secret::of(key.bytes()), quorum.forwards),
     );
     let front = Arc::new(front.map_err(quorum::StartError::Random)?);
@@ -234,6 +236,7 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
         member: Arc::clone(&member),
         agreed: Agreed::new(entries),
         front: Arc::clone(&front),
+        kept,
         standing: tells,
         rpc: (rpc_addr, metrics),
         stop: stopped.clone(),
@@ -295,6 +298,8 @@ struct Roles {
     member: Arc<Member>,
     agreed: Agreed,
     front: Arc<Front>,
+    /// What DataNodes have told while it does not lead.
+    kept: Arc<KeptReports>,
     standing: watch::Sender<Standing>,
     rpc: (SocketAddr, Arc<RpcMetrics>),
     stop: watch::Receiver<bool>,
@@ -439,6 +444,7 @@ impl Roles {
             quorum: &self.quorum,
             member: &self.member,
             front: &self.front,
+            kept: &self.kept,
             standing: &self.standing,
             rpc: &self.rpc,
             stop: &self.stop,
@@ -446,6 +452,7 @@ impl Roles {
         };
         let over = Over(ends);
         let served = serves.serve(&lead, term).await;
+        self.kept.begin_anew();
         drop(over);
         self.agreed = watch.await?;
         served.map(|()| self)
@@ -487,6 +494,7 @@ struct Serves<'a> {
     quorum: &'a QuorumConfig,
     member: &'a Arc<Member>,
     front: &'a Front,
+    kept: &'a Arc<KeptReports>,
     standing: &'a watch::Sender<Standing>,
     rpc: &'a (SocketAddr, Arc<RpcMetrics>),
     stop: &'a watch::Receiver<bool>,
@@ -501,6 +509,7 @@ impl Serves<'_> {
             rpc_metrics: Arc::clone(&self.rpc.1),
             standing: self.standing.subscribe(),
             lead: Arc::clone(lead),
+            kept: Arc::clone(self.kept),
         };
         self.standing.send_replace(Standing::Leads { term });
         let running = match NameNode::start_within(self.config.clone(), outside).await {
@@ -527,6 +536,7 @@ impl Serves<'_> {
             }
         };
         self.front.lead(None);
+        self.kept.begin_anew();
         // Calls under way are the next leader's.
         lead.lose();
         tracing::info!(term, "this NameNode does not lead any more");

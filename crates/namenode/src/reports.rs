@@ -17,6 +17,8 @@ use crate::hosts::Hosts;
 use crate::node::NameNode;
 use crate::refusal::Refusal;
 
+mod taking_over;
+
 /// What is taken of a report while the lock on the cluster is held.
 const EVENTS_PER_LOCK: usize = 1000;
 

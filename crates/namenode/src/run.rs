@@ -48,6 +48,7 @@ use crate::http_nodes;
 use crate::images::{self, Images};
 use crate::journal::agree::{Agree, Agreement};
 use crate::keeper::{Keeper, Teller};
+use crate::kept_reports::KeptReports;
 use crate::key_provider::KeyProvider;
 use crate::lazy_files;
 use crate::lead::Lead;
@@ -203,8 +204,9 @@ impl NameNode {
             };
             let https_addr = https.as_ref().and_then(|port| port.listener.local_addr().ok());
             let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
+            let kept = outside.as_ref().map(|outside| Arc::clone(&outside.kept));
             let (rpc_metrics, lead, standing, own_addr) = match outside {
-                Some(Outside { rpc_addr, rpc_metrics, lead, standing }) => {
+                Some(Outside { rpc_addr, rpc_metrics, lead, standing, kept: _ }) => {
                     (rpc_metrics, Some(lead), standing, rpc_addr)
                 }
                 None => (rpc_metrics(&config), None, Standing::alone(), config.rpc_addr),
@@ -271,6 +273,9 @@ impl NameNode {
             }
             node.heed_group_pauses()?;
             node.heed_orders()?;
+            if let Some(term) = node.standing.borrow().term() {
+                node.cluster().begin_to_lead(leases_of_others(term));
+            }
             let complete = node.ns.read(|store| complete_blocks(store))?;
             node.cluster().start_safe_mode(complete, node.now());
             if let Err(refusal) = node.log_own_hosts().await {
@@ -278,6 +283,9 @@ impl NameNode {
             }
             if let Err(refusal) = node.submit_own(RenewAllLeases {}).await {
                 tracing::error!(refusal = %refusal.0, "leases were not renewed at the start");
+            }
+            if let Some(kept) = kept {
+                node.take_over(&kept).await?;
             }
             if node.safe_mode_tip().is_none() {
                 node.trash_may_be_missing();
@@ -303,6 +311,12 @@ impl NameNode {
     }
 }
 
+/// The last lease for a full report that may have been given out before a term: followers count from 1, and every leader
+/// from a number of its own.
+fn leases_of_others(term: u64) -> u64 {
+    term.min(i32::MAX as u64) << 32
+}
+
 /// What a NameNode that leads a quorum has from the process that it is in.
 pub(crate) struct Outside {
     /// Where RPC is served.
@@ -313,6 +327,8 @@ pub(crate) struct Outside {
     pub standing: watch::Receiver<Standing>,
     /// As long as which it is that.
     pub lead: Arc<Lead>,
+    /// What DataNodes have told before.
+    pub kept: Arc<KeptReports>,
 }
 
 /// Where a NameNode listens.

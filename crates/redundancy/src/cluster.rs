@@ -61,6 +61,8 @@ pub struct Cluster {
     pub(crate) last_event: Now,
     /// Nobody is found dead before, on the monotonic clock.
     pub(crate) no_deaths_before_ms: u64,
+    /// No DataNode is asked to prove what it has told another leader before, on the monotonic clock.
+    pub(crate) asks_next_ms: u64,
 }
 
 /// What happened while time passed.
@@ -101,6 +103,7 @@ impl Cluster {
             reports: Reports::default(),
             last_event: Now::default(),
             no_deaths_before_ms: 0,
+            asks_next_ms: 0,
         }
     }
 
@@ -129,7 +132,7 @@ impl Cluster {
     }
 
     /// Has all blocks looked at when what lacks redundancy is queued from now on.
-    fn scan_if_new(&mut self) {
+    pub(crate) fn scan_if_new(&mut self) {
         if self.safe_mode.begin_to_queue() {
             self.walks.scan().restart();
             self.rounds.begin_anew();

@@ -95,9 +95,9 @@ pub struct HeartbeatAnswer {
 
 /// Storages that a DataNode may ever have named, those that are gone counted: a list of them comes from
 /// outside, and each takes memory for good.
-const STORAGES_MAX: usize = 1024;
+pub(crate) const STORAGES_MAX: usize = 1024;
 /// Bytes of a storage's name: `DS-` and a UUID, and room for other habits.
-const NAME_LEN_MAX: usize = 256;
+pub(crate) const NAME_LEN_MAX: usize = 256;
 
 impl Cluster {
     /// Takes a DataNode in, or takes it back with its handle if its UUID is known.
@@ -135,6 +135,7 @@ impl Cluster {
         node.alive = true;
         node.disallowed = false;
         node.heartbeat_seen = false;
+        node.taken_over = None;
         node.last_update_mono_ms = now.mono_ms;
         node.last_update_wall_ms = now.wall_ms;
         // What a node that was dead holds is told by its next reports; what a live one that merely
@@ -211,6 +212,7 @@ impl Cluster {
             takes_scrubs: false,
             takes_groups: false,
             heartbeat_seen: false,
+            taken_over: None,
             identity: Identity::default(),
             report_call: 0,
             forgotten: false,
@@ -247,6 +249,10 @@ impl Cluster {
         if !seen_before {
             // It can take what nobody could.
             self.low.queues_mut().wake_all();
+        }
+        if self.is_to_prove(handle, wants_lease, now) {
+            let commands = vec![Command::Register];
+            return Ok(HeartbeatAnswer { commands, ..HeartbeatAnswer::default() });
         }
         let report_lease = if wants_lease {
             self.nodes.leases_mut().request(handle, &self.config, now)

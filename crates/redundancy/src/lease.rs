@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 pub(crate) struct ReportLeases {
     given: BTreeMap<NodeHandle, Lease>,
     last_id: u64,
+    /// Others have given out those up to here.
+    of_others: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,17 @@ struct Lease {
 }
 
 impl ReportLeases {
+    /// Leaves out numbers that others may have given out.
+    pub(crate) fn begin_after(&mut self, of_others: u64) {
+        (self.of_others, self.last_id) = (of_others, self.last_id.max(of_others));
+    }
+
+    /// Whether a valid lease shows that its node has heard of who has given it before it reported: the number of another
+    /// one does not, nor does none, where there are others.
+    pub(crate) fn is_proof(&self, id: u64) -> bool {
+        self.of_others == 0 || id > self.of_others
+    }
+
     /// Gives `node` a lease if few enough nodes have one.
     pub(crate) fn request(&mut self, node: NodeHandle, config: &Config, now: Now) -> Option<u64> {
         self.given.retain(|other, lease| *other != node && lease.until_ms > now.mono_ms);
@@ -72,6 +85,15 @@ mod tests {
         leases.release(a);
         assert!(!leases.is_valid(a, lease, at(1)));
         assert!(leases.request(c, &config, at(1)).is_some());
+    }
+
+    #[test]
+    fn where_others_gave_leases_only_a_new_one_is_a_proof() {
+        let mut leases = ReportLeases::default();
+        assert!(leases.is_proof(0) && leases.is_proof(7));
+        leases.begin_after(1 << 32);
+        let lease = leases.request(NodeHandle(0), &Config::default(), at(0)).unwrap();
+        assert!(leases.is_proof(lease) && !leases.is_proof(0) && !leases.is_proof(7));
     }
 
     #[test]

@@ -117,6 +117,9 @@ pub struct DataNode {
     pub takes_groups: bool,
     /// Whether it has sent a heartbeat since it registered.
     pub heartbeat_seen: bool,
+    /// What it had told this NameNode before that led, it was known by when that began to lead, and has told nothing since
+    /// that proves it: so many heartbeats came without a word of a full report.
+    pub(crate) taken_over: Option<u32>,
     /// Which processes have spoken for it.
     pub(crate) identity: Identity,
     /// The number of its last call that reports in full, or of what has overtaken that.

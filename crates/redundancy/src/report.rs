@@ -28,6 +28,7 @@ use std::collections::BTreeSet;
 
 pub mod full;
 mod judge;
+mod kept;
 pub(crate) mod ongoing;
 mod scan;
 

@@ -56,8 +56,8 @@ pub struct Storage {
     pub state: StorageState,
     /// Bytes, as of the last heartbeat.
     pub usage: StorageUsage,
-    /// Whether a full report of it has come since its node registered. Until then what it holds is
-    /// not certain, and no copy elsewhere is deleted on its account.
+    /// Whether a full report of it has come since its node registered, and since that has heard who leads. Until then what
+    /// it holds is not certain, and no copy elsewhere is deleted on its account.
     pub reported: bool,
     /// Counts the times at which its node has registered, and those at which it was lost: what was proven of what it holds
     /// before is not known to hold any more.

@@ -4,6 +4,7 @@
 //! under way when the lead was lost is repeated at the next leader, which knows by its number whether it was carried out.
 
 use crate::handing_on::{self, Handed, HandsOn, Secret, Takes};
+use crate::kept_reports::KeptReports;
 use crate::lead::Lead;
 use crate::protocol::datanode::following;
 use crate::protocol::ha::{self, Ready};
@@ -66,6 +67,7 @@ pub(super) struct Front {
     id: String,
     member: Arc<Member>,
     operators: Operators,
+    kept: Arc<KeptReports>,
     /// None where clients are to go to the leader themselves.
     hands_on: Option<HandsOn>,
     takes: Takes,
@@ -76,7 +78,7 @@ impl Front {
     pub fn new(
         standing: watch::Receiver<Standing>,
         (id, member): (String, Arc<Member>),
-        operators: Operators,
+        (operators, kept): (Operators, Arc<KeptReports>),
         (secret, forwards): (Secret, bool),
     ) -> Result<Front, getrandom::Error> {
         Ok(Front {
@@ -86,6 +88,7 @@ impl Front {
             id,
             member,
             operators,
+            kept,
             hands_on: forwards.then(|| HandsOn::new(secret.clone(), PATIENCE)),
             takes: Takes::new(secret)?,
         })
@@ -115,11 +118,18 @@ impl Front {
         let until = Instant::now() + PATIENCE;
         let mut pause = FIRST_PAUSE;
         loop {
-            let answer = match self.leading() {
+            let leading = self.leading();
+            let follows = leading.is_none();
+            let answer = match leading {
                 Some(leading) => self.lead_call(&leading, call.clone()).await,
                 None => self.follow(&call, who).await,
             };
-            let waits = who == Answers::Leader && self.hands_on.is_some();
+            let waits = match who {
+                Answers::Leader => self.hands_on.is_some(),
+                // It is for the NameNode of this member, which does not serve yet.
+                Answers::DataNodes => follows && self.kept.is_taken(),
+                Answers::State | Answers::Member => false,
+            };
             match answer {
                 Err(exception) if waits && is_passing(&exception) && Instant::now() < until => {
                     tokio::time::sleep(pause).await;
@@ -174,8 +184,10 @@ impl Front {
     fn hear_datanode(&self, call: &Call, standing: &Standing) -> Answer {
         let identity = held_read(&self.identity).clone();
         match (identity, call.protocol == LIFELINE) {
-            (Some(_), true) => following::handle_lifeline(call),
-            (Some(identity), false) => following::handle(&identity, standing, call),
+            (Some(identity), true) => {
+                following::handle_lifeline(&identity, &self.kept, standing, call)
+            }
+            (Some(identity), false) => following::handle(&identity, &self.kept, standing, call),
             (None, _) => Err(Refusal::standby(standing)),
         }
     }

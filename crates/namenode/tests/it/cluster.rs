@@ -372,8 +372,31 @@ impl FakeDataNode {
         }
     }
 
-    /// A full report, in the old form: finalized count, open count, three numbers a block, three -1.
+    /// A full report, as who has heard who leads sends it: under a lease that it has granted.
+    pub async fn report_under_lease(&self, blocks: &[pb::BlockProto]) {
+        let request_full_block_report_lease = Some(true);
+        let request = dn::HeartbeatRequestProto {
+            request_full_block_report_lease,
+            ..self.heartbeat_request(0, Vec::new())
+        };
+        let answer: dn::HeartbeatResponseProto =
+            self.rpc.call("sendHeartbeat", &request).await.unwrap();
+        let lease_id = answer.full_block_report_lease_id;
+        assert_ne!(lease_id, Some(0));
+        let context = dn::BlockReportContextProto { total_rpcs: 1, cur_rpc: 0, id: 1, lease_id };
+        self.report_in(blocks, Some(context)).await;
+    }
+
     pub async fn report(&self, blocks: &[pb::BlockProto]) {
+        self.report_in(blocks, None).await;
+    }
+
+    /// A full report, in the old form: finalized count, open count, three numbers a block, three -1.
+    async fn report_in(
+        &self,
+        blocks: &[pb::BlockProto],
+        context: Option<dn::BlockReportContextProto>,
+    ) {
         let mut longs = vec![blocks.len() as u64, 0];
         for block in blocks {
             longs.extend([block.block_id, block.num_bytes(), block.gen_stamp]);
@@ -389,7 +412,7 @@ impl FakeDataNode {
             registration: self.registration.clone(),
             block_pool_id: self.pool.clone(),
             reports: vec![report],
-            context: None,
+            context,
         };
         let _: dn::BlockReportResponseProto = self.rpc.call("blockReport", &request).await.unwrap();
     }

@@ -243,7 +243,7 @@ fn a_leader_that_is_given_up_without_a_shutdown_ends() {
     assert_eq!(waits.recv_timeout(PATIENCE), Ok(()), "something goes on");
 }
 
-/// It asks them to register and report when it leads, with a claim that they follow.
+/// It is known to them when it leads, and claims so that they follow.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_follows_takes_datanodes_in_and_gives_no_orders() {
     let mut three = Three::new().await;
@@ -275,8 +275,110 @@ async fn a_member_that_follows_takes_datanodes_in_and_gives_no_orders() {
     let answer = datanodes[next].heartbeat_with_slow(Vec::new(), Vec::new()).await;
     assert_eq!(answer.ha_status.state, active);
     assert!(answer.ha_status.txid > claimed && claimed > 1 << 43);
-    assert!(answer.cmds.iter().any(|command| command.register_cmd.is_some()), "{:?}", answer.cmds);
+    assert_eq!(answer.cmds, [], "it has registered");
     for at in (0..3).filter(|at| *at != leader) {
+        three.stop(at).await;
+    }
+}
+
+/// What one DataNode tells three members.
+struct ToAll(Vec<FakeDataNode>);
+
+impl ToAll {
+    async fn start(three: &Three, number: u16) -> ToAll {
+        let mut all = Vec::new();
+        for name in NAMES {
+            all.push(FakeDataNode::start_at(&three.members[name].rpc, number, &[]).await);
+        }
+        ToAll(all)
+    }
+
+    async fn received(&self, members: impl Iterator<Item = usize>, block: &pb::BlockProto) {
+        for at in members {
+            self.0[at].received(block.clone(), None).await;
+        }
+    }
+}
+
+fn replica_of(block: &pb::ExtendedBlockProto, len: u64) -> pb::BlockProto {
+    pb::BlockProto {
+        block_id: block.block_id,
+        gen_stamp: block.generation_stamp,
+        num_bytes: Some(len),
+    }
+}
+
+/// Also of those that were told before their entry came, and of a file that was being written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_leader_knows_where_blocks_are_and_deletes_nothing_before_it_is_told_anew() {
+    let mut three = Three::new().await;
+    for at in 0..3 {
+        three.start(at).await;
+    }
+    three.leader().await;
+    three.wait_for_voters().await;
+    let leader = three.leader().await;
+    let mut datanodes = Vec::new();
+    for number in 1..4 {
+        datanodes.push(ToAll::start(&three, number).await);
+    }
+    let client = three.client(leader);
+    client.create("/whole", "writer").await;
+    let whole = client.add_block("/whole", "writer", None).await.b;
+    let replica = replica_of(&whole, 77);
+    for datanode in &datanodes {
+        datanode.received(0..3, &replica).await;
+    }
+    let last = pb::ExtendedBlockProto { num_bytes: Some(77), ..whole.clone() };
+    assert!(client.complete("/whole", "writer", Some(last)).await);
+    // The next one has the next number and stamp; its DataNodes are faster than what is agreed on.
+    let early = pb::BlockProto {
+        block_id: whole.block_id + 1,
+        gen_stamp: whole.generation_stamp + 1,
+        num_bytes: Some(5),
+    };
+    let others = || (0..3).filter(move |at| *at != leader);
+    for datanode in &datanodes {
+        datanode.received(others(), &early).await;
+    }
+    client.create("/early", "writer").await;
+    let block = client.add_block("/early", "writer", None).await.b;
+    assert_eq!(replica_of(&block, 5), early);
+    for datanode in &datanodes {
+        datanode.received([leader].into_iter(), &early).await;
+    }
+    let last = pb::ExtendedBlockProto { num_bytes: Some(5), ..block };
+    assert!(client.complete("/early", "writer", Some(last)).await);
+    // One too many of which the next leader does not know whether it is there still.
+    let copies = pb::SetReplicationRequestProto { src: "/whole".into(), replication: 2 };
+    three.stop(leader).await;
+    let next = three.leader().await;
+    let client = three.client(next);
+    assert!(!client.safe_mode(pb::SafeModeActionProto::SafemodeGet).await, "it knows all");
+    for path in ["/whole", "/early"] {
+        let located = client.locations(path).await;
+        assert_eq!(located.blocks[0].locs.len(), 3, "{path}");
+    }
+    let _: pb::SetReplicationResponseProto = client.call("setReplication", &copies).await.unwrap();
+    let deletions = async |seconds: u64| {
+        let until = Instant::now() + Duration::from_secs(seconds);
+        let mut deletions = 0;
+        while deletions == 0 && Instant::now() < until {
+            for datanode in &datanodes {
+                let orders = datanode.0[next].heartbeat().await;
+                assert!(orders.iter().all(|order| order.register_cmd.is_none() || deletions == 0));
+                deletions += orders.iter().filter(|order| order.blk_cmd.is_some()).count();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        deletions
+    };
+    assert_eq!(deletions(1).await, 0);
+    for datanode in &datanodes {
+        datanode.0[next].report_under_lease(&[replica.clone(), early.clone()]).await;
+    }
+    assert_eq!(deletions(30).await, 1);
+    for at in others() {
         three.stop(at).await;
     }
 }

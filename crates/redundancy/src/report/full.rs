@@ -22,7 +22,8 @@ const STEP: usize = 1000;
 pub struct ReportCall {
     node: NodeHandle,
     number: u64,
-    lease_id: u64,
+    /// None of what was told before this NameNode led.
+    lease_id: Option<u64>,
 }
 
 /// A full report of one storage on its way into what is known.
@@ -38,13 +39,15 @@ pub struct FullReport {
     after_open: Option<BlockId>,
     /// The storage, and the number of the report, once it has begun.
     begun: Option<(StorageHandle, u64)>,
+    /// Its node had heard who leads when it made the report.
+    proves: bool,
 }
 
 impl FullReport {
     /// A report of those replicas. Sorts them, which needs no lock.
     pub fn new(mut replicas: Vec<ReportedReplica>) -> FullReport {
         replicas.sort_by_key(|replica| replica.block.id);
-        FullReport { replicas, taken: 0, after: None, after_open: None, begun: None }
+        FullReport { replicas, taken: 0, after: None, after_open: None, begun: None, proves: false }
     }
 
     /// The blocks and groups that the next step may ask for, in the order of their ids.
@@ -86,7 +89,15 @@ impl Cluster {
             return Err(RedundancyError::InvalidReportLease { uuid: uuid(), lease_id });
         }
         let number = self.outdate_reports(node);
-        Ok(ReportCall { node, number, lease_id })
+        Ok(ReportCall { node, number, lease_id: Some(lease_id) })
+    }
+
+    /// Begins to take what a node has told before this NameNode led. It tells where blocks are, and proves nothing: what it
+    /// was ordered to delete since then, by others, may be gone.
+    pub fn begin_kept_report(&mut self, node: NodeHandle) -> ReportCall {
+        let number = self.outdate_reports(node);
+        self.nodes.node_mut(node).taken_over = Some(0);
+        ReportCall { node, number, lease_id: None }
     }
 
     /// All that a call has told is taken, and its lease used up if it was the last of its report. Fails if something
@@ -99,8 +110,8 @@ impl Cluster {
         is_last: bool,
     ) -> Result<(), RedundancyError> {
         self.check_report_call(call)?;
-        if is_last {
-            self.nodes.leases_mut().use_up(call.node, call.lease_id);
+        if let Some(lease_id) = call.lease_id.filter(|_| is_last) {
+            self.nodes.leases_mut().use_up(call.node, lease_id);
         }
         Ok(())
     }
@@ -158,6 +169,7 @@ impl Cluster {
         let storage = self.storage_of(call.node, uuid, storage_type)?;
         let number = self.reports.next_number();
         report.begun = Some((storage, number));
+        report.proves = call.lease_id.is_some_and(|id| self.nodes.leases().is_proof(id));
         let entry = self.nodes.storage_mut(storage);
         if entry.state == StorageState::Failed && call.number > entry.lost_after {
             // A volume that is put back is reported before the next heartbeat names it.
@@ -205,7 +217,7 @@ impl Cluster {
                     if self.miss_open(storage, report) {
                         return true;
                     }
-                    self.end_full_report(storage, now);
+                    self.end_full_report(storage, report.proves, now);
                     return false;
                 }
             }
@@ -235,11 +247,11 @@ impl Cluster {
         next.len() == STEP
     }
 
-    fn end_full_report(&mut self, storage: StorageHandle, now: Now) {
+    fn end_full_report(&mut self, storage: StorageHandle, proves: bool, now: Now) {
         self.reports.end(storage);
         let entry = self.nodes.storage_mut(storage);
         let owner = entry.node;
-        let first = !std::mem::replace(&mut entry.reported, true);
+        let first = proves && !std::mem::replace(&mut entry.reported, true);
         let node = self.nodes.node_mut(owner);
         node.last_report_mono_ms = now.mono_ms;
         node.last_report_wall_ms = now.wall_ms;

@@ -156,7 +156,7 @@ pub(super) fn verify_version(registration: &dn::DatanodeRegistrationProto) -> Re
 }
 
 /// Where a DataNode is: its address as seen from here, the rest as it tells.
-fn address(call: &Call, id: &pb::DatanodeIDProto) -> Result<NodeAddress, Refusal> {
+pub(super) fn address(call: &Call, id: &pb::DatanodeIDProto) -> Result<NodeAddress, Refusal> {
     let port = |number: u32, what: &str| {
         u16::try_from(number).map_err(|_| Refusal::io(format!("{number} is no {what} port")))
     };

@@ -23,7 +23,7 @@ use crate::refusal::{Answer, Refusal, answer};
 use crate::reports::{NotTaken, StorageList};
 
 /// `DatanodeProtocol.FATAL_DISK_ERROR`: the DataNode can't go on.
-const FATAL_DISK_ERROR: u32 = 3;
+pub(super) const FATAL_DISK_ERROR: u32 = 3;
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#handleHeartbeat`.
 pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
@@ -153,7 +153,7 @@ pub(super) fn send_lifeline(node: &NameNode, call: &Call) -> Answer {
     answer(&LifelineResponseProto {})
 }
 
-fn heartbeat(request: dn::HeartbeatRequestProto) -> Heartbeat {
+pub(super) fn heartbeat(request: dn::HeartbeatRequestProto) -> Heartbeat {
     Heartbeat {
         xmits: request.xmits_in_progress(),
         xceivers: request.xceiver_count(),
@@ -224,14 +224,19 @@ pub(super) async fn block_report(node: &NameNode, call: &Call) -> Answer {
 }
 
 /// With this answer a DataNode reports anew.
-fn refused_report(context: &dn::BlockReportContextProto, error: &RedundancyError) -> Refusal {
+pub(super) fn refused_report(
+    context: &dn::BlockReportContextProto,
+    error: &RedundancyError,
+) -> Refusal {
     let (id, lease_id) = (context.id, context.lease_id());
     warn!("block report 0x{id:x} is not taken: {error}");
     let message = format!("Block report 0x{id:x} was rejected as lease 0x{lease_id:x} is invalid");
     Refusal::new(class::BLOCK_REPORT_LEASE_INVALID, message)
 }
 
-fn replicas(report: &dn::StorageBlockReportProto) -> Result<Vec<ReportedReplica>, Refusal> {
+pub(super) fn replicas(
+    report: &dn::StorageBlockReportProto,
+) -> Result<Vec<ReportedReplica>, Refusal> {
     let decoded = match report.number_of_blocks {
         Some(_) if !report.blocks.is_empty() => {
             return Err(Refusal::new(
@@ -269,17 +274,24 @@ async fn take_changes(
     request: dn::BlockReceivedAndDeletedRequestProto,
 ) -> Result<(), NotTaken> {
     for part in request.blocks {
-        let storage_type = part.storage.as_ref().and_then(|storage| storage.storage_type);
-        let kind = StorageType::by_number(storage_type.unwrap_or_default());
-        let storage_uuid = part.storage.map_or(part.storage_uuid, |storage| storage.storage_uuid);
-        let events: Vec<ReplicaEvent> = part.blocks.into_iter().filter_map(event).collect();
-        node.take_events(claim, (&storage_uuid, kind), &events).await?;
+        let ((storage, kind), events) = events_of(part);
+        node.take_events(claim, (&storage, kind), &events).await?;
     }
     for part in request.scanned {
         let sums: Vec<(BlockRef, u32)> = part.blocks.iter().filter_map(sum).collect();
         node.take_sums(claim, &part.storage_uuid, &sums).await?;
     }
     Ok(())
+}
+
+/// What has happened on a storage.
+pub(super) fn events_of(
+    part: dn::StorageReceivedDeletedBlocksProto,
+) -> ((String, StorageType), Vec<ReplicaEvent>) {
+    let storage_type = part.storage.as_ref().and_then(|storage| storage.storage_type);
+    let kind = StorageType::by_number(storage_type.unwrap_or_default());
+    let storage = part.storage.map_or(part.storage_uuid, |storage| storage.storage_uuid);
+    ((storage, kind), part.blocks.into_iter().filter_map(event).collect())
 }
 
 fn block_ref(block: &pb::BlockProto) -> BlockRef {
@@ -346,6 +358,17 @@ pub(super) fn error_report(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#reportBadBlocks`.
 pub(super) fn report_bad_blocks(node: &NameNode, call: &Call) -> Answer {
     let request: dn::ReportBadBlocksRequestProto = call.decode()?;
+    let found = bad_blocks(&request);
+    for error in node.mark_bad(&found) {
+        debug!(%error, "nothing to mark as bad");
+    }
+    answer(&dn::ReportBadBlocksResponseProto {})
+}
+
+/// Whose replicas, by their storages' UUIDs, are said to be bad.
+pub(super) fn bad_blocks(
+    request: &dn::ReportBadBlocksRequestProto,
+) -> Vec<(NodeClaim<'_>, &str, BlockRef)> {
     let mut found = Vec::new();
     for located in &request.blocks {
         let block = BlockRef {
@@ -360,8 +383,5 @@ pub(super) fn report_bad_blocks(node: &NameNode, call: &Call) -> Answer {
             found.push((named(&info.id), storage, block));
         }
     }
-    for error in node.mark_bad(&found) {
-        debug!(%error, "nothing to mark as bad");
-    }
-    answer(&dn::ReportBadBlocksResponseProto {})
+    found
 }

@@ -1,0 +1,71 @@
+//! What DataNodes tell a member of a quorum while another one leads, until its own NameNode takes that over.
+
+use crate::clock::wall_ms;
+use crate::config::{NameNodeConfig, parts};
+use cairn_net::held::held;
+use cairn_redundancy::{Completeness, Config, KeptNode, Now, Standby};
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// See the module.
+pub(crate) struct KeptReports {
+    /// None from when it was taken over until the member follows again.
+    standby: Mutex<Option<Standby>>,
+    config: Config,
+    begun: Instant,
+}
+
+impl KeptReports {
+    /// Of a member that has just started.
+    pub fn new(config: &NameNodeConfig) -> KeptReports {
+        let config = parts::cluster_config(config);
+        KeptReports {
+            standby: Mutex::new(Some(Standby::new(&config))),
+            begun: Instant::now(),
+            config,
+        }
+    }
+
+    fn now(&self) -> Now {
+        let mono_ms = self.begun.elapsed().as_millis() as u64;
+        Now { mono_ms, elapsed_ms: 0, wall_ms: wall_ms() }
+    }
+
+    fn silence_ms(&self) -> u64 {
+        self.config.dead_interval().as_millis() as u64
+    }
+
+    /// Takes what somebody tells; nothing where the NameNode of this member has, or is about to have, the cluster: it is to
+    /// be told that.
+    pub fn hear<R>(&self, take: impl FnOnce(&mut Standby, Now) -> R) -> Option<R> {
+        held(&self.standby).as_mut().map(|standby| take(standby, self.now()))
+    }
+
+    /// Whether the NameNode of this member has it, or is about to.
+    pub fn is_taken(&self) -> bool {
+        held(&self.standby).is_none()
+    }
+
+    /// All of it, of DataNodes that may live. What comes now is for whoever takes it.
+    pub fn take(&self) -> Vec<KeptNode> {
+        let standby = held(&self.standby).take();
+        let taken = standby.into_iter().flat_map(|kept| kept.take(self.now(), self.silence_ms()));
+        taken.collect()
+    }
+
+    /// The NameNode of this member has ended: what is told from now on is kept, beginning with nothing.
+    pub fn begin_anew(&self) {
+        held(&self.standby).get_or_insert_with(|| Standby::new(&self.config));
+    }
+
+    /// How much is kept; nothing where it was taken over.
+    pub fn completeness(&self) -> Option<Completeness> {
+        self.hear(|standby, now| standby.completeness(now, self.silence_ms()))
+    }
+
+    /// Whether that is enough to lead with, of a namespace with so many blocks.
+    pub fn is_enough(&self, blocks: u64) -> bool {
+        let threshold = self.config.safe_mode_threshold;
+        self.completeness().is_none_or(|known| known.is_enough(blocks, threshold))
+    }
+}

@@ -1,0 +1,388 @@
+//! What DataNodes tell a NameNode that does not lead.
+//!
+//! It is kept as it was told, in order, by DataNode and storage, and nobody judges it: whether a replica is wanted, bad or of
+//! the future depends on entries that may not have come here yet. Once the NameNode leads it has all that was agreed on, and
+//! judges what was kept ([`Standby::take`], [`Cluster::begin_kept_report`](crate::Cluster::begin_kept_report)) before its
+//! first order. So nothing is deleted, and nothing forgotten, because a report was faster than its entry, and a snapshot in
+//! the place of entries changes nothing.
+//!
+//! Tested in `standby/tests.rs`, against a model.
+//!
+//! Deviation: Hadoop's standby judges at once what it can, and keeps the rest (`PendingDataNodeMessages`).
+
+use crate::block::BlockRef;
+use crate::clock::{Now, millis};
+use crate::command::Command;
+use crate::config::Config;
+use crate::error::RedundancyError;
+use crate::identity::NodeClaim;
+use crate::inventory::{Heartbeat, HeartbeatAnswer, NAME_LEN_MAX, Registration, STORAGES_MAX};
+use crate::replica::{ReplicaEvent, ReplicaEventKind, ReplicaState, ReportedReplica};
+use crate::storage::StorageState;
+use cairn_stripe::{BlockId, StorageType};
+use replicas::Replicas;
+use std::collections::{BTreeMap, BTreeSet};
+
+mod replicas;
+
+/// Replicas of a storage. What has more is forgotten, and asked for in full.
+const REPLICAS_MAX: usize = 1 << 26;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Standby {
+    nodes: BTreeMap<String, KeptNode>,
+    /// The last leave to report in full that was given.
+    last_lease: u64,
+    leases_max: usize,
+    lease_len_ms: u64,
+    replicas_max: usize,
+}
+
+/// A DataNode.
+#[derive(Debug)]
+pub struct KeptNode {
+    /// What it said when it registered.
+    pub registration: Registration,
+    /// What it said last of itself.
+    pub heartbeat: Option<Heartbeat>,
+    heard_ms: u64,
+    /// Leave to report in full, and until when.
+    lease: Option<(u64, u64)>,
+    /// More was told than is kept: it is to report anew.
+    is_forgotten: bool,
+    storages: BTreeMap<String, KeptStorage>,
+}
+
+#[derive(Debug)]
+struct KeptStorage {
+    storage_type: StorageType,
+    /// It was reported in full since its node registered.
+    is_listed: bool,
+    replicas: Replicas,
+    /// What was found to be bad of these.
+    bad: BTreeMap<BlockId, BlockRef>,
+}
+
+/// What a storage has.
+#[derive(Debug, PartialEq, Eq)]
+pub struct KeptList {
+    /// The storage's UUID.
+    pub uuid: String,
+    /// What it is made of.
+    pub storage_type: StorageType,
+    /// All replicas, in the order of ids.
+    pub replicas: Vec<ReportedReplica>,
+    /// Those that were found to be bad.
+    pub bad: Vec<BlockRef>,
+}
+
+/// How much is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Completeness {
+    /// DataNodes that are heard of.
+    pub nodes: usize,
+    /// Those of them that have told all they have.
+    pub reported: usize,
+    /// Replicas and units of all.
+    pub replicas: u64,
+}
+
+impl Completeness {
+    /// Whether that is enough to lead with, of a namespace with so many complete blocks, of which a part must be found.
+    /// Which blocks they are is not known, so this may be too much to hope; it is told of who has just come up.
+    pub fn is_enough(&self, blocks: u64, threshold: f64) -> bool {
+        let needed = (blocks as f64 * threshold) as u64;
+        self.replicas >= needed && self.reported as f64 >= self.nodes as f64 * threshold.min(1.0)
+    }
+}
+
+impl KeptNode {
+    fn is_of(&self, claim: &NodeClaim<'_>) -> bool {
+        let own = self.registration.claim();
+        match (own.process, claim.process) {
+            (Some(own), Some(claimed)) => own == claimed,
+            _ => (own.ip, own.xfer_port) == (claim.ip, claim.xfer_port),
+        }
+    }
+
+    /// Whether it has told all that it has.
+    fn is_reported(&self) -> bool {
+        let is_listed = |uuid: &String| self.storages.get(uuid).is_some_and(|s| s.is_listed);
+        self.heartbeat.as_ref().is_some_and(|heartbeat| {
+            let mut usable =
+                heartbeat.storages.iter().filter(|storage| storage.state != StorageState::Failed);
+            usable.all(|storage| is_listed(&storage.uuid))
+        })
+    }
+
+    /// What its storages have.
+    pub fn into_lists(self) -> (Registration, Option<Heartbeat>, Vec<KeptList>) {
+        let list = |(uuid, storage): (String, KeptStorage)| KeptList {
+            uuid,
+            storage_type: storage.storage_type,
+            replicas: storage.replicas.into_list(),
+            bad: storage.bad.into_values().collect(),
+        };
+        (self.registration, self.heartbeat, self.storages.into_iter().map(list).collect())
+    }
+
+    fn storage_mut(
+        &mut self,
+        uuid: &str,
+        storage_type: StorageType,
+    ) -> Result<&mut KeptStorage, RedundancyError> {
+        if !self.storages.contains_key(uuid) {
+            let node = || self.registration.uuid.clone();
+            if self.storages.len() >= STORAGES_MAX {
+                return Err(RedundancyError::TooManyStorages { uuid: node(), max: STORAGES_MAX });
+            }
+            if uuid.len() > NAME_LEN_MAX {
+                let (len, max) = (uuid.len(), NAME_LEN_MAX);
+                return Err(RedundancyError::StorageNameTooLong { uuid: node(), len, max });
+            }
+        }
+        Ok(self.storages.entry(uuid.to_string()).or_insert_with(|| KeptStorage {
+            storage_type,
+            is_listed: false,
+            replicas: Replicas::default(),
+            bad: BTreeMap::new(),
+        }))
+    }
+}
+
+impl KeptStorage {
+    /// A replica with that stamp is there, or none: what was found to be bad may be gone.
+    fn clear_mark(&mut self, id: BlockId, is: Option<&ReportedReplica>) {
+        if self.bad.get(&id).is_some_and(|bad| is.is_none_or(|is| is.block.gs != bad.gs)) {
+            self.bad.remove(&id);
+        }
+    }
+
+    fn take(&mut self, event: &ReplicaEvent) {
+        let id = event.block.id;
+        let is = match event.kind {
+            ReplicaEventKind::Deleted => None,
+            ReplicaEventKind::Receiving => {
+                let known = self.replicas.get(id);
+                let is_whole = known.is_some_and(|known| {
+                    known.state == ReplicaState::Finalized && known.block.gs >= event.block.gs
+                });
+                if is_whole {
+                    return;
+                }
+                let (block, state) = (event.block, ReplicaState::BeingWritten);
+                Some(ReportedReplica { block, state, crc32c: None })
+            }
+            // What it is to replace may be gone by now: a hint is nothing to keep.
+            ReplicaEventKind::Received { .. } => {
+                let (block, state) = (event.block, ReplicaState::Finalized);
+                Some(ReportedReplica { block, state, crc32c: event.crc32c })
+            }
+        };
+        self.clear_mark(id, is.as_ref());
+        self.replicas.set(id, is);
+    }
+}
+
+impl Standby {
+    /// Nothing is known.
+    pub fn new(config: &Config) -> Standby {
+        Standby {
+            nodes: BTreeMap::new(),
+            last_lease: 0,
+            leases_max: config.report_leases.max(1),
+            lease_len_ms: millis(config.report_lease_len),
+            replicas_max: REPLICAS_MAX,
+        }
+    }
+
+    /// Keeps only so many replicas of a storage.
+    #[cfg(test)]
+    fn limit_replicas(&mut self, max: usize) {
+        self.replicas_max = max;
+    }
+
+    /// Takes a DataNode in, in the place of who was at its address. What one holds that restarts is kept until its next
+    /// report says otherwise.
+    pub fn register(&mut self, registration: Registration, now: Now) {
+        let NodeClaim { ip, xfer_port, .. } = registration.claim();
+        self.nodes.retain(|uuid, node| {
+            let other = node.registration.claim();
+            *uuid == registration.uuid || (other.ip, other.xfer_port) != (ip, xfer_port)
+        });
+        let mut storages = match self.nodes.remove(&registration.uuid) {
+            Some(known) => known.storages,
+            None => BTreeMap::new(),
+        };
+        storages.values_mut().for_each(|storage| storage.is_listed = false);
+        let node = KeptNode {
+            heartbeat: None,
+            heard_ms: now.mono_ms,
+            lease: None,
+            is_forgotten: false,
+            storages,
+            registration,
+        };
+        self.nodes.insert(node.registration.uuid.clone(), node);
+    }
+
+    fn node_mut(&mut self, claim: &NodeClaim<'_>) -> Result<&mut KeptNode, RedundancyError> {
+        let known = self.nodes.get_mut(claim.uuid).filter(|node| node.is_of(claim));
+        known.ok_or_else(|| RedundancyError::UnregisteredNode { uuid: claim.uuid.to_string() })
+    }
+
+    /// Takes a heartbeat. The only order that comes back is to register.
+    pub fn heartbeat(
+        &mut self,
+        claim: &NodeClaim<'_>,
+        heartbeat: Heartbeat,
+        now: Now,
+    ) -> HeartbeatAnswer {
+        let wants_lease = heartbeat.wants_report_lease;
+        let is_known = self.lifeline(claim, heartbeat, now);
+        let is_forgotten = self.node_mut(claim).is_ok_and(|node| node.is_forgotten);
+        if !is_known || is_forgotten {
+            let commands = vec![Command::Register];
+            return HeartbeatAnswer { commands, ..HeartbeatAnswer::default() };
+        }
+        let report_lease = if wants_lease { self.lease(claim.uuid, now) } else { None };
+        HeartbeatAnswer { report_lease, ..HeartbeatAnswer::default() }
+    }
+
+    /// Takes a sign of life. Returns whether the node has registered.
+    pub fn lifeline(&mut self, claim: &NodeClaim<'_>, heartbeat: Heartbeat, now: Now) -> bool {
+        let Ok(node) = self.node_mut(claim) else { return false };
+        if !heartbeat.storages.is_empty() {
+            let usable = heartbeat.storages.iter().take(STORAGES_MAX);
+            let usable = usable.filter(|storage| storage.state != StorageState::Failed);
+            let named: BTreeSet<&str> = usable.map(|storage| storage.uuid.as_str()).collect();
+            node.storages.retain(|uuid, _| named.contains(uuid.as_str()));
+        }
+        node.heard_ms = now.mono_ms;
+        node.heartbeat = Some(heartbeat);
+        true
+    }
+
+    fn lease(&mut self, uuid: &str, now: Now) -> Option<u64> {
+        let is_held = |node: &KeptNode| node.lease.is_some_and(|(_, until)| until > now.mono_ms);
+        let others = self.nodes.iter().filter(|(other, node)| *other != uuid && is_held(node));
+        if others.count() >= self.leases_max {
+            return None;
+        }
+        self.last_lease += 1;
+        let lease = (self.last_lease, now.mono_ms.saturating_add(self.lease_len_ms));
+        self.nodes.get_mut(uuid)?.lease = Some(lease);
+        Some(self.last_lease)
+    }
+
+    /// Takes what one message tells of all that storages have; `is_last` if no more of the report comes. What the node tells
+    /// comes in order, so all of it that came before is older.
+    pub fn full_report(
+        &mut self,
+        claim: &NodeClaim<'_>,
+        (lease_id, is_last): (u64, bool),
+        lists: Vec<(String, StorageType, Vec<ReportedReplica>)>,
+        now: Now,
+    ) -> Result<(), RedundancyError> {
+        let max = self.replicas_max;
+        let node = self.node_mut(claim)?;
+        let is_valid = |(id, until): (u64, u64)| id == lease_id && until > now.mono_ms;
+        if lease_id != 0 && !node.lease.is_some_and(is_valid) {
+            let uuid = claim.uuid.to_string();
+            return Err(RedundancyError::InvalidReportLease { uuid, lease_id });
+        }
+        for (uuid, storage_type, replicas) in lists {
+            let is_too_much = replicas.len() > max;
+            let storage = node.storage_mut(&uuid, storage_type)?;
+            storage.replicas = Replicas::listing(if is_too_much { vec![] } else { replicas });
+            storage.is_listed = !is_too_much;
+            let marks: Vec<BlockId> = storage.bad.keys().copied().collect();
+            for id in marks {
+                let is = storage.replicas.get(id).copied();
+                storage.clear_mark(id, is.as_ref());
+            }
+        }
+        if is_last {
+            node.lease = None;
+        }
+        Ok(())
+    }
+
+    /// Takes what has happened on a storage.
+    pub fn incremental_report(
+        &mut self,
+        claim: &NodeClaim<'_>,
+        (uuid, storage_type): (&str, StorageType),
+        events: &[ReplicaEvent],
+    ) -> Result<(), RedundancyError> {
+        let max = self.replicas_max;
+        let node = self.node_mut(claim)?;
+        node.storage_mut(uuid, storage_type)?;
+        for event in events {
+            let is_whole = matches!(event.kind, ReplicaEventKind::Received { .. });
+            let has_moved = |(other, _): &(&String, &mut KeptStorage)| is_whole && *other != uuid;
+            for (_, other) in node.storages.iter_mut().filter(has_moved) {
+                // A node has a replica once.
+                if other.replicas.get(event.block.id).is_some() {
+                    other.clear_mark(event.block.id, None);
+                    other.replicas.set(event.block.id, None);
+                }
+            }
+            node.storage_mut(uuid, storage_type)?.take(event);
+        }
+        let storage = node.storage_mut(uuid, storage_type)?;
+        if storage.replicas.len_max() > max {
+            storage.replicas = Replicas::default();
+            storage.bad.clear();
+            storage.is_listed = false;
+            node.is_forgotten = true;
+        }
+        Ok(())
+    }
+
+    /// Takes it that somebody has found a replica to be bad. `storage` may be empty: then it is where the node has it.
+    pub fn bad(&mut self, claim: &NodeClaim<'_>, storage: &str, block: BlockRef) {
+        let Ok(node) = self.node_mut(claim) else { return };
+        for (uuid, kept) in &mut node.storages {
+            let is_named = storage.is_empty() || uuid == storage;
+            let has_it = |kept: &ReportedReplica| kept.block.gs == block.gs;
+            if is_named && kept.replicas.get(block.id).is_some_and(has_it) {
+                kept.bad.insert(block.id, block);
+            }
+        }
+    }
+
+    /// A node cannot go on.
+    pub fn node_died(&mut self, claim: &NodeClaim<'_>) {
+        if self.node_mut(claim).is_ok() {
+            self.nodes.remove(claim.uuid);
+        }
+    }
+
+    /// How much is known from nodes that were heard of in so many milliseconds.
+    pub fn completeness(&self, now: Now, silence_ms: u64) -> Completeness {
+        let mut known = Completeness::default();
+        for node in self.nodes.values().filter(|node| node.is_alive(now, silence_ms)) {
+            known.nodes += 1;
+            known.reported += usize::from(node.is_reported());
+            let replicas = node.storages.values().map(|storage| storage.replicas.len_max() as u64);
+            known.replicas += replicas.sum::<u64>();
+        }
+        known
+    }
+
+    /// What was kept, of nodes that were heard of in so many milliseconds.
+    pub fn take(self, now: Now, silence_ms: u64) -> impl Iterator<Item = KeptNode> {
+        self.nodes.into_values().filter(move |node| node.is_alive(now, silence_ms))
+    }
+}
+
+impl KeptNode {
+    fn is_alive(&self, now: Now, silence_ms: u64) -> bool {
+        now.mono_ms.saturating_sub(self.heard_ms) < silence_ms
+    }
+}
+
+#[cfg(test)]
+mod tests;
