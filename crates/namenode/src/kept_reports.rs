@@ -5,6 +5,7 @@ use crate::config::{NameNodeConfig, parts};
 use cairn_net::held::held;
 use cairn_redundancy::{Completeness, Config, KeptNode, Now, Standby};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// See the module.
@@ -13,6 +14,8 @@ pub(crate) struct KeptReports {
     standby: Mutex<Option<Standby>>,
     config: Config,
     begun: Instant,
+    /// Blocks that DataNodes are to have.
+    blocks: AtomicU64,
 }
 
 impl KeptReports {
@@ -22,6 +25,7 @@ impl KeptReports {
         KeptReports {
             standby: Mutex::new(Some(Standby::new(&config))),
             begun: Instant::now(),
+            blocks: AtomicU64::new(0),
             config,
         }
     }
@@ -63,9 +67,15 @@ impl KeptReports {
         self.hear(|standby, now| standby.completeness(now, self.silence_ms()))
     }
 
-    /// Whether that is enough to lead with, of a namespace with so many blocks.
-    pub fn is_enough(&self, blocks: u64) -> bool {
-        let threshold = self.config.safe_mode_threshold;
+    /// So many blocks are in the namespace.
+    pub fn expect(&self, blocks: u64) {
+        self.blocks.store(blocks, Ordering::SeqCst);
+    }
+
+    /// Whether it is enough to lead with, or this member does.
+    pub fn is_ready(&self) -> bool {
+        let (blocks, threshold) =
+            (self.blocks.load(Ordering::SeqCst), self.config.safe_mode_threshold);
         self.completeness().is_none_or(|known| known.is_enough(blocks, threshold))
     }
 }

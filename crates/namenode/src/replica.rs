@@ -18,7 +18,7 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cairn_net::descriptors;
 use cairn_net::groups::Groups;
@@ -48,6 +48,9 @@ use front::{Front, Leading, Operators};
 
 /// How often a leader looks whether it still is one.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How often a follower looks whether it could serve if it led.
+const READY_EVERY: Duration = Duration::from_millis(500);
 
 /// How long a NameNode that has lost the lead may take to end what it is at.
 const END_PATIENCE: Duration = Duration::from_secs(3);
@@ -337,6 +340,7 @@ impl Roles {
     /// Takes what is agreed on, until it leads or is to end. Blocks.
     fn follow(&mut self) -> Result<Next, ReplicaError> {
         let mut follower = self.open()?;
+        let mut look_next = Instant::now();
         loop {
             if self.is_to_end() {
                 return Ok(Next::End);
@@ -356,6 +360,10 @@ impl Roles {
             {
                 self.member.forget(index);
             }
+            if Instant::now() >= look_next {
+                look_next = Instant::now() + READY_EVERY;
+                self.look_whether_ready(follower.as_ref())?;
+            }
             let status = self.member.status();
             self.tell(&status);
             let has_all = self.agreed.taken_up_to().is_some_and(|index| index >= status.last);
@@ -368,6 +376,15 @@ impl Roles {
     /// Whether it was told to end, or whoever could has gone.
     fn is_to_end(&self) -> bool {
         *self.stop.borrow() || self.stop.has_changed().is_err()
+    }
+
+    /// Has others lead before it as long as it does not know where blocks are.
+    fn look_whether_ready(&self, follower: Option<&Follower>) -> Result<(), ReplicaError> {
+        if let Some(follower) = follower {
+            self.kept.expect(follower.blocks()?);
+        }
+        self.member.is_ready(follower.is_some() && self.kept.is_ready());
+        Ok(())
     }
 
     fn open(&self) -> Result<Option<Follower>, ReplicaError> {

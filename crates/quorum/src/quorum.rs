@@ -20,6 +20,9 @@ const HEARTBEAT_TURNS: usize = 2;
 /// Turns without a heartbeat after which a member may stand. Each draws as many again at most on top.
 pub const ELECTION_TURNS: usize = 10;
 
+/// Turns by which who holds back stands later: the longest that others wait, and one to be heard in.
+const HELD_BACK_TURNS: usize = 2 * ELECTION_TURNS + 1;
+
 /// Turns for which a lease lasts: as a turn may come just behind a heartbeat, and clocks do not run quite alike, less than
 /// [`ELECTION_TURNS`].
 const LEASE_TURNS: u32 = 8;
@@ -114,6 +117,8 @@ pub struct Quorum {
     quiet: usize,
     /// Turns without a leader after which it stands.
     patience: usize,
+    /// Others are to stand before it.
+    holds_back: bool,
     lease: Lease,
     /// The last term in which it has begun to have another member lead.
     handed_over_in: u64,
@@ -140,6 +145,7 @@ impl Quorum {
         let config = raft::Config {
             id: me.0,
             election_tick: ELECTION_TURNS,
+            max_election_tick: 2 * ELECTION_TURNS + HELD_BACK_TURNS,
             heartbeat_tick: HEARTBEAT_TURNS,
             applied: saved.base.index,
             max_size_per_msg: MESSAGE_LEN_GOAL,
@@ -164,6 +170,7 @@ impl Quorum {
             commit: saved.ballot.commit,
             quiet: ELECTION_TURNS,
             patience: ELECTION_TURNS,
+            holds_back: false,
             lease: Lease::default(),
             handed_over_in: 0,
             heard: None,
@@ -226,7 +233,15 @@ impl Quorum {
 
     /// The library draws by dice of its own; what was drawn here takes the place of that.
     fn draw(&mut self) {
-        self.node.raft.set_randomized_election_timeout(self.patience);
+        let holds_back = self.holds_back && !self.is_alone();
+        let turns = self.patience + if holds_back { HELD_BACK_TURNS } else { 0 };
+        self.node.raft.set_randomized_election_timeout(turns);
+    }
+
+    /// Whether it would serve badly if it led, so that it stands when others had the time to: it lacks what is not in the
+    /// log. It votes as ever.
+    pub fn hold_back(&mut self, holds_back: bool) {
+        self.holds_back = holds_back;
     }
 
     /// Whether it may vote for somebody whose log goes so far.

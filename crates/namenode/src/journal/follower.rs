@@ -9,10 +9,12 @@ use super::error::{Fatal, OpenError};
 use super::frame::FrameBuilder;
 use super::log::Log;
 use super::options::NamesystemOptions;
+use super::outcomes::unread;
 use super::recent::Recent;
 use super::replay::Replay;
 use super::rollback;
 use crate::store::{Identity, Store};
+use cairn_namespace::query;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -95,6 +97,14 @@ impl Follower {
     /// The last entry that it has.
     pub fn last(&self) -> u64 {
         self.store.applied()
+    }
+
+    /// Blocks and groups that DataNodes are to have.
+    pub fn blocks(&self) -> Result<u64, FollowError> {
+        let totals = query::totals(&self.store.snapshot()).map_err(unread);
+        let totals = totals.map_err(OpenError::from)?;
+        // What is packed is in its container.
+        Ok(totals.blocks.saturating_sub(totals.packed))
     }
 
     /// Takes a group that was agreed on; one that it has already comes to nothing. After an error it must not be used

@@ -248,6 +248,7 @@ impl Carrier {
         let Some(core) = &mut self.core else { return };
         // One that repeats is as good.
         let dice = getrandom::u32().unwrap_or_default();
+        core.quorum.hold_back(!self.own.hello().is_ready);
         core.quorum.tick(since_boot(), dice);
         let leads = core.quorum.role() != Role::Follower && !core.quorum.is_handing_over();
         let slow = self.election();

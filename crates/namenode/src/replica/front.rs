@@ -239,7 +239,13 @@ impl Front {
         match held_read(&self.identity).is_some() {
             false => Err("it has no namespace yet".into()),
             true if !self.votes() => Err("it does not vote yet".into()),
-            true => Ok(()),
+            true => match self.kept.completeness() {
+                Some(known) if !self.kept.is_ready() => Err(format!(
+                    "it does not know where enough blocks are yet: {} of {} DataNodes have told it all they have",
+                    known.reported, known.nodes
+                )),
+                _ => Ok(()),
+            },
         }
     }
 

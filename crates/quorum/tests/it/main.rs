@@ -91,16 +91,51 @@ fn a_lease_that_outlives_the_word_to_another_one_to_stand_is_found() {
     is_found(Mistake::LeaseAfterHandover);
 }
 
-/// It may have taken a heartbeat just before, and so have promised its leader to let nobody else lead for a while.
-#[test]
-fn a_member_that_has_just_started_votes_for_nobody() {
-    let (turn, mut now) = (Duration::from_millis(50), Duration::from_secs(1));
+/// What three voters begin with.
+fn three() -> Saved {
     let mut base = Base::founded(MemberId(1), "a");
     for (id, name) in [(MemberId(2), "b"), (MemberId(3), "c")] {
         base.members.change(&Change::AddLearner { id, name: name.to_string() });
         base.members.change(&Change::Promote { id });
     }
-    let saved = Saved { base, ..Saved::default() };
+    Saved { base, ..Saved::default() }
+}
+
+/// With three members that have just started: turns until `me` stands.
+fn stands_after(me: u64, holds_back: bool, dice: u32) -> usize {
+    let (turn, mut now) = (Duration::from_millis(50), Duration::from_secs(1));
+    let mut quorum = Quorum::open(MemberId(me), &three(), turn, now).unwrap();
+    quorum.hold_back(holds_back);
+    let mut turns = 0;
+    loop {
+        now += turn;
+        turns += 1;
+        quorum.tick(now, dice);
+        while let Some(ready) = quorum.ready() {
+            quorum.persisted(ready.number);
+            if !ready.send_later.is_empty() || !ready.send_now.is_empty() {
+                return turns;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_member_that_holds_back_stands_after_all_others_had_the_time_to() {
+    let last = ELECTION_TURNS as u32 - 1;
+    let slowest = stands_after(1, false, last);
+    assert!(stands_after(1, false, 0) < slowest);
+    for dice in [0, last] {
+        let late = stands_after(2, true, dice);
+        assert!(late > slowest && late < 3 * slowest, "{late} {slowest}");
+    }
+}
+
+/// It may have taken a heartbeat just before, and so have promised its leader to let nobody else lead for a while.
+#[test]
+fn a_member_that_has_just_started_votes_for_nobody() {
+    let (turn, mut now) = (Duration::from_millis(50), Duration::from_secs(1));
+    let saved = three();
     let open = |id| Quorum::open(MemberId(id), &saved, turn, Duration::from_secs(1)).unwrap();
     let (mut asks, mut starts) = (open(1), open(2));
     let mut asked = Vec::new();
