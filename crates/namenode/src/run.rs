@@ -284,7 +284,9 @@ impl NameNode {
             if let Err(refusal) = node.submit_own(RenewAllLeases {}).await {
                 tracing::error!(refusal = %refusal.0, "leases were not renewed at the start");
             }
-            if let Some(kept) = kept {
+            // Once it is taken it can be had anew from DataNodes only.
+            let is_lost = node.lead.as_ref().is_some_and(|lead| lead.is_lost());
+            if let Some(kept) = kept.filter(|_| !is_lost) {
                 node.take_over(&kept).await?;
             }
             if node.safe_mode_tip().is_none() {
