@@ -34,7 +34,7 @@ def until(what, is_so, seconds=60):
 
 
 class Three(Processes):
-    def __init__(self, cairn, folder):
+    def __init__(self, cairn, folder, election_timeout):
         super().__init__(folder)
         self.cairn = cairn
         os.makedirs(f"{folder}/conf")
@@ -51,6 +51,8 @@ class Three(Processes):
             "cairn.quorum.key-file": f"{folder}/key",
             "dfs.heartbeat.interval": "1",
         }
+        if election_timeout:
+            keys["cairn.quorum.election-timeout"] = election_timeout
         for name in IDS:
             keys[f"dfs.namenode.rpc-address.ns.{name}"] = self.rpc[name]
             keys[f"dfs.namenode.http-address.ns.{name}"] = f"127.0.0.1:{free_port()}"
@@ -224,8 +226,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cairn", required=True)
     parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--election-timeout", help="cairn.quorum.election-timeout; its default if none is given")
     args = parser.parse_args()
-    three = Three(os.path.abspath(args.cairn), os.path.join(here, "target", "cluster"))
+    three = Three(os.path.abspath(args.cairn), os.path.join(here, "target", "cluster"), args.election_timeout)
     three.user = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
     checks = Checks()
     try:
