@@ -2,7 +2,9 @@
 
 use super::{Configuration, value};
 use anyhow::{Context, Result, bail};
-use cairn_namenode::config::quorum::{ELECTION_TIMEOUT_MIN, MemberConfig, QuorumConfig};
+use cairn_namenode::config::quorum::{
+    ELECTION_TIMEOUT, ELECTION_TIMEOUT_MIN, MemberConfig, QuorumConfig,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -45,7 +47,7 @@ pub fn read(conf: &Configuration, name_dir: &Path) -> Result<Option<(String, Quo
         "cairn.quorum.key-file is not set: members of a quorum are known to each other by a key",
     )?;
     let dir = conf.get("cairn.quorum.dir");
-    let mut election_timeout = Duration::from_secs(1);
+    let mut election_timeout = ELECTION_TIMEOUT;
     conf.millis("cairn.quorum.election-timeout", &mut election_timeout)?;
     if election_timeout < ELECTION_TIMEOUT_MIN {
         let least = ELECTION_TIMEOUT_MIN.as_millis();
@@ -94,7 +96,7 @@ mod tests {
         assert_eq!((service.as_str(), quorum.id.as_str(), quorum.members.len()), ("ns", "nn2", 2));
         assert_eq!(quorum.members["nn1"].quorum, "127.0.0.1:8021");
         assert_eq!(quorum.dir, Path::new("/data/nn/quorum"));
-        assert_eq!(quorum.election_timeout, Duration::from_secs(1));
+        assert_eq!(quorum.election_timeout, Duration::from_millis(500));
         assert!(of(&[("dfs.nameservice.id", "other")]).unwrap().is_none());
         for (key, value) in [
             ("dfs.ha.namenode.id", "nn3"),

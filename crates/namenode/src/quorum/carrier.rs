@@ -22,6 +22,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+/// No disk is slow because of a sync that takes less, however soon a leader is missed.
+const SLOW_SYNC: Duration = Duration::from_secs(1);
+
 /// Who was not heard of for this long is not there.
 const ABSENT: Duration = Duration::from_secs(2);
 
@@ -251,7 +254,7 @@ impl Carrier {
         core.quorum.hold_back(!self.own.hello().is_ready);
         core.quorum.tick(since_boot(), dice);
         let leads = core.quorum.role() != Role::Follower && !core.quorum.is_handing_over();
-        let slow = self.election();
+        let slow = self.election().max(SLOW_SYNC);
         if leads && self.writing.front().is_some_and(|(_, since)| since.elapsed() > slow) {
             tracing::warn!("the disk of the quorum's log is slow: another member is to lead");
             if self.hand_over(None).is_none()
