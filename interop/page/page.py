@@ -22,6 +22,7 @@ PAGES = {
     "snapshots": "/snapshots",
     "slow": "/slow",
     "startup": "/startup",
+    "workers": "/workers",
     "events": "/events",
 }
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",

@@ -70,6 +70,8 @@ enum Command {
     Groups(commands::groups::Args),
     /// List configuration keys: what each is set to, its default, and what it is for
     Keys(commands::keys::Args),
+    /// List the background work of a NameNode or DataNode, pause and resume it
+    Workers(commands::workers::Args),
     /// List snapshots and what differs between them
     Snapshot(commands::snapshot::Args),
     /// Choose on which types of storage files are, with the commands of `hdfs storagepolicies`
@@ -156,6 +158,7 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
             Command::Doctor(args) => commands::doctor::run(&settings, args).await,
             Command::Groups(args) => commands::groups::run(&settings, args).await,
             Command::Keys(args) => commands::keys::run(&settings, &args),
+            Command::Workers(args) => commands::workers::run(&settings, args).await,
             Command::Snapshot(args) => commands::snapshot::run(&settings, args).await,
             Command::StoragePolicies(args) => {
                 commands::storage_policies::run(&settings, args).await

@@ -123,6 +123,22 @@ impl Server {
         Ok(told.name)
     }
 
+    /// Its background work.
+    pub async fn workers(&self) -> Result<Vec<Worker>> {
+        let told: ListWorkersResponseProto =
+            self.call(RECONFIGURATION, "listWorkers", &ListWorkersRequestProto {}).await?;
+        Ok(told.workers.into_iter().map(worker).collect())
+    }
+
+    /// Has all of its background work of those names rest, or go on, and tells what there is then. A pause lasts until
+    /// it is lifted, or the server ends.
+    pub async fn pause_workers(&self, names: &[String], pause: bool) -> Result<Vec<Worker>> {
+        let request = PauseWorkersRequestProto { names: names.to_vec(), pause };
+        let told: ListWorkersResponseProto =
+            self.call(RECONFIGURATION, "pauseWorkers", &request).await?;
+        Ok(told.workers.into_iter().map(worker).collect())
+    }
+
     /// Has a NameNode read something again.
     pub async fn refresh(&self, what: Refresh) -> Result<()> {
         match what {
@@ -218,5 +234,25 @@ impl Server {
         let request = EvictWritersRequestProto {};
         let _: EvictWritersResponseProto = self.call(DATANODE, "evictWriters", &request).await?;
         Ok(())
+    }
+}
+
+fn worker(told: WorkerProto) -> Worker {
+    let progress =
+        |what| WorkerProgress { done: told.done.unwrap_or_default(), of: told.done_of, what };
+    Worker {
+        progress: told.done_what.map(progress),
+        name: told.name,
+        of: told.of,
+        does: told.does,
+        state: told.state,
+        since: Duration::from_millis(told.since_ms),
+        is_paused: told.paused,
+        may_be_paused: told.pausable,
+        rounds: told.rounds,
+        busy: Duration::from_millis(told.busy_ms),
+        bytes_per_second: told.bytes_per_second,
+        failures: told.failures,
+        last_failure: told.last_failure,
     }
 }

@@ -22,6 +22,8 @@ use crate::ops::reconstruct::{
     start_encodes, start_packs, start_proves, start_rebuilds, start_scrubs, start_unpacks,
 };
 use crate::volume::Usage;
+use crate::workers;
+use cairn_operate::workers::Worker;
 use cairn_replica::{Claim, Heard};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
@@ -59,24 +61,28 @@ impl From<DataNodeError> for End {
 /// that was never taken asks again: an operator may be about to add it to the list of hosts.
 pub(crate) async fn run(node: Arc<Node>, member: Member) {
     let name_node = node.name_nodes.get(member).address.as_str();
+    let worker = node.workers.begin(&workers::REPORTS, name_node);
     let mut was_taken = false;
     loop {
+        worker.pass().await;
         if let Err(error) = register::register(&node, member).await {
             if was_taken && is_refusal(&error) {
                 return give_up(&node, member, &error);
             }
             tracing::warn!(name_node, %error, "cannot register");
-            tokio::time::sleep(RETRY.min(node.config.heartbeat_interval)).await;
+            worker.failed(&error);
+            worker.rest(tokio::time::sleep(RETRY.min(node.config.heartbeat_interval))).await;
             continue;
         }
         tracing::info!(name_node, uuid = node.dataset.uuid(), "registered");
         was_taken = true;
-        match serve(&node, member).await {
+        match serve(&node, &worker, member).await {
             End::Failed(error) if is_refusal(&error) => return give_up(&node, member, &error),
             End::Register => tracing::info!(name_node, "the NameNode asks for a new registration"),
             End::Failed(error) => {
                 tracing::warn!(name_node, %error, "lost the NameNode");
-                tokio::time::sleep(RETRY.min(node.config.heartbeat_interval)).await;
+                worker.failed(&error);
+                worker.rest(tokio::time::sleep(RETRY.min(node.config.heartbeat_interval))).await;
             }
         }
     }
@@ -104,7 +110,7 @@ fn give_up(node: &Node, member: Member, error: &DataNodeError) {
 }
 
 /// Heartbeats and reports while the registration holds.
-async fn serve(node: &Arc<Node>, member: Member) -> End {
+async fn serve(node: &Arc<Node>, worker: &Worker, member: Member) -> End {
     let mut next_heartbeat = Instant::now();
     let mut next_report = Instant::now();
     let mut next_cache_report = Instant::now();
@@ -123,24 +129,28 @@ async fn serve(node: &Arc<Node>, member: Member) -> End {
                 // The NameNode may be restarting; it says itself if it wants a registration.
                 let name_node = node.name_nodes.get(member).address.as_str();
                 tracing::warn!(name_node, what, error = %source, "no answer from the NameNode");
-                tokio::time::sleep(RETRY.min(node.config.heartbeat_interval)).await;
+                worker.failed(&source);
+                worker.rest(tokio::time::sleep(RETRY.min(node.config.heartbeat_interval))).await;
                 continue;
             }
             Err(end) => return end,
         }
-        tokio::select! {
-            () = tokio::time::sleep_until(next_heartbeat) => {}
-            () = node.reports.wait_urgent(member) => {}
-            () = node.bad_blocks.wait(member) => {}
-            () = node.cache.wait(member) => {}
-            () = node.tunables.report_interval_changed.wait(member) => {
-                let next = Instant::now() + node.tunables.block_report_interval.get();
-                next_report = next_report.min(next);
+        let due = async {
+            tokio::select! {
+                () = tokio::time::sleep_until(next_heartbeat) => {}
+                () = node.reports.wait_urgent(member) => {}
+                () = node.bad_blocks.wait(member) => {}
+                () = node.cache.wait(member) => {}
+                () = node.tunables.report_interval_changed.wait(member) => {
+                    let next = Instant::now() + node.tunables.block_report_interval.get();
+                    next_report = next_report.min(next);
+                }
+                () = node.report_now.wait(member) => next_report = Instant::now(),
+                () = node.changes_now.wait(member) => {}
+                () = node.heartbeat_now.wait(member) => next_heartbeat = Instant::now(),
             }
-            () = node.report_now.wait(member) => next_report = Instant::now(),
-            () = node.changes_now.wait(member) => {}
-            () = node.heartbeat_now.wait(member) => next_heartbeat = Instant::now(),
-        }
+        };
+        worker.rest(due).await;
     }
 }
 

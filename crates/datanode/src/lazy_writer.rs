@@ -9,6 +9,7 @@ use crate::dataset::Block;
 use crate::error::DataNodeError;
 use crate::node::Node;
 use crate::scanner::name_node_known;
+use crate::workers;
 use cairn_stripe::BlockId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,12 +28,15 @@ pub(crate) fn start(node: &Arc<Node>) {
 
 async fn save(node: Arc<Node>) {
     let interval = node.config.lazy_writer_interval.max(SHORTEST_INTERVAL);
+    let worker = node.workers.begin(&workers::LAZY_WRITER, "");
     loop {
+        worker.pass().await;
         // What fails waits for the next round.
         for _ in 0..node.dataset.ram_disk_stats().unsaved {
             let Some((id, saved)) = node.dataset.save_next().await else { break };
             let Err(error) = saved else { continue };
             tracing::warn!(block = %id, %error, "cannot save a replica that is in memory");
+            worker.failed(&error);
             match error {
                 DataNodeError::Checksum(_) => {
                     node.tasks.spawn(report_bad(node.clone(), id, error));
@@ -41,7 +45,7 @@ async fn save(node: Arc<Node>) {
                 _ => node.check_volume(&error),
             }
         }
-        tokio::time::sleep(interval).await;
+        worker.rest(tokio::time::sleep(interval)).await;
     }
 }
 

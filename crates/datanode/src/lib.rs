@@ -40,6 +40,7 @@ mod slow_io;
 mod sys;
 mod tunables;
 mod volume;
+mod workers;
 
 pub use config::{DataDir, DataNodeConfig, Durability, medium};
 pub use dataset::RamDiskStats;

@@ -41,6 +41,7 @@ use cairn_net::lasting;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::RpcMetrics;
 use cairn_net::transfer_stream::{PacketMemory, SendFile, TransferOptions, TransferStream};
+use cairn_operate::workers::Workers;
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::datanode::{
@@ -176,6 +177,8 @@ pub(crate) struct Node {
     pub(crate) groups: Groups,
     /// Whether a superuser has told this DataNode to stop.
     pub(crate) is_told_to_stop: AtomicBool,
+    /// Its background work.
+    pub(crate) workers: Workers,
 }
 
 /// A number that no other process has; `None` where there is no randomness.
@@ -215,6 +218,7 @@ impl Node {
         let count = config.name_nodes.len();
         Node {
             scanner: Scanner::new(&dataset.volumes(), &config),
+            workers: Workers::new(),
             metrics: Metrics::default(),
             rpc_metrics,
             memory: dataset.memory().clone(),

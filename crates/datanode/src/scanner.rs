@@ -21,6 +21,8 @@ use crate::dataset::blocking;
 use crate::node::Node;
 use crate::node::scans::{Shared, lock, millis};
 use crate::volume::Volume;
+use crate::workers;
+use cairn_operate::workers::Worker;
 use cairn_stripe::BlockId;
 use cursor::Cursor;
 use std::sync::Arc;
@@ -52,14 +54,19 @@ pub(crate) fn start_on(node: &Arc<Node>, volume: &Arc<Volume>) {
 
 fn scan(node: &Arc<Node>, volume: &Arc<Volume>, shared: Arc<Shared>) {
     let (node, volume) = (node.clone(), volume.clone());
+    let asked = Arc::downgrade(&node);
+    let rate = move || asked.upgrade().map_or(0, |node| node.scanner.rate());
+    let dir = volume.root().display().to_string();
+    let worker = node.workers.begin_bounded(&workers::BLOCK_SCANNER, dir, rate);
     node.clone().tasks.spawn(async move {
-        let mut scanner = VolumeScanner { node, volume, shared, saved: Instant::now() };
+        let mut scanner = VolumeScanner { node, worker, volume, shared, saved: Instant::now() };
         scanner.run().await;
     });
 }
 
 struct VolumeScanner {
     node: Arc<Node>,
+    worker: Worker,
     volume: Arc<Volume>,
     shared: Arc<Shared>,
     /// When the cursor was last saved.
@@ -74,7 +81,7 @@ impl VolumeScanner {
         let loaded = blocking(move || Ok(Cursor::load(folder, now_ms()))).await;
         let Ok(mut cursor) = loaded else { return };
         while !self.volume.is_failed() {
-            self.enabled().await;
+            self.worker.rest(self.enabled()).await;
             self.note(&cursor);
             if let Some(id) = self.next_suspect() {
                 self.look_at(id).await;
@@ -100,6 +107,7 @@ impl VolumeScanner {
 
     fn note(&self, cursor: &Cursor) {
         let mut scan = lock(&self.shared.scan);
+        self.worker.has_done(scan.blocks_in_this_scan, None, "replicas");
         scan.scan_started_ms = cursor.started_ms();
         scan.is_at_end = cursor.is_at_end();
     }
@@ -120,7 +128,8 @@ impl VolumeScanner {
             Err(error) => {
                 tracing::warn!(dir = %self.volume.root().display(), %error, "cannot walk over a volume");
                 self.node.check_volume(&error);
-                tokio::time::sleep(RETRY).await;
+                self.worker.failed(&error);
+                self.worker.rest(tokio::time::sleep(RETRY)).await;
                 return cursor;
             }
         };
@@ -164,10 +173,13 @@ impl VolumeScanner {
         }
         // Wall clocks jump; so look again now and then.
         let wait = Duration::from_millis(left).min(Duration::from_secs(60));
-        tokio::select! {
-            () = tokio::time::sleep(wait) => {}
-            () = self.shared.wake.notified() => {}
-        }
+        let due = async {
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = self.shared.wake.notified() => {}
+            }
+        };
+        self.worker.rest(due).await;
     }
 
     /// Whether a replica was not read for a whole period, if that matters.

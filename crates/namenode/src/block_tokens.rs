@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 use cairn_net::held::{held, held_read, held_write};
+use cairn_operate::workers::Worker;
 use cairn_security::block_keys::{BlockKeys, Lives, Random, SECRET_LEN};
 use cairn_security::block_token::{AccessMode, BlockTokenId, Form};
 use cairn_stripe::BlockId;
@@ -125,13 +126,16 @@ impl BlockTokens {
     }
 
     /// Rolls the keys from time to time.
-    pub(crate) async fn look_after_keys(&self) {
-        let Some(keyed) = &self.0 else { return std::future::pending().await };
+    pub(crate) async fn look_after_keys(&self, worker: &Worker) {
+        let Some(keyed) = &self.0 else { return };
         loop {
-            tokio::time::sleep(keyed.key_interval).await;
+            worker.rest(tokio::time::sleep(keyed.key_interval)).await;
             match self.roll() {
                 Ok(()) => tracing::info!("a new key proves block tokens"),
-                Err(error) => tracing::warn!(%error, "the keys of block tokens are not changed"),
+                Err(error) => {
+                    tracing::warn!(%error, "the keys of block tokens are not changed");
+                    worker.failed(error);
+                }
             }
         }
     }

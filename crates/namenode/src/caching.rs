@@ -12,6 +12,7 @@ use std::time::Duration;
 use cairn_namespace::cache::{self, CacheDirective, UNLIMITED};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{BlockState, query};
+use cairn_operate::workers::Worker;
 use cairn_redundancy::{CacheWant, Cluster};
 use cairn_stripe::{BlockId, Geometry, Redundancy, UnitIndex};
 
@@ -26,31 +27,34 @@ const PAGE: usize = 256;
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
 
 /// Walks when something has changed, and once in each interval.
-pub(crate) async fn watch_directives(node: Arc<NameNode>) {
+pub(crate) async fn watch_directives(node: Arc<NameNode>, worker: Arc<Worker>) {
     loop {
+        worker.pass().await;
         let wanted = node.caching.changes();
         if !node.config.caching_enabled {
             node.caching.note_walk(wanted, None);
-            node.caching.changed().await;
+            worker.rest(node.caching.changed()).await;
             continue;
         }
-        let worker = Arc::clone(&node);
-        let scan = tokio::task::spawn_blocking(move || scan(&worker)).await;
+        let scanner = Arc::clone(&node);
+        let scan = tokio::task::spawn_blocking(move || scan(&scanner)).await;
         let found = match scan {
             Ok(Ok(scanned)) => Some(scanned),
             Ok(Err(error)) => {
                 tracing::error!(%error, "the cache directives cannot be read");
+                worker.failed(&error);
                 None
             }
             Err(error) => {
                 tracing::error!(%error, "a walk over the cache directives has failed");
+                worker.failed(&error);
                 None
             }
         };
         node.caching.note_walk(wanted, found);
         let interval = node.config.cache_refresh_interval.max(INTERVAL_MIN);
         // Nobody needs to know which of the two it was.
-        let _ = tokio::time::timeout(interval, node.caching.changed()).await;
+        let _ = worker.rest(tokio::time::timeout(interval, node.caching.changed())).await;
     }
 }
 

@@ -12,6 +12,7 @@ use cairn_master::contiguous::pack::batch::PackRules;
 use cairn_master::contiguous::rounds::{News, Round, Rounds};
 use cairn_namespace::query;
 use cairn_net::disk_work::step_aside;
+use cairn_operate::workers::Worker;
 use tracing::{info, warn};
 
 use crate::clock::TICK_MIN;
@@ -22,18 +23,22 @@ use crate::node::group_work::{GroupWork, one_more};
 const COUNTED_MAX: usize = 10;
 
 /// Looks after contiguous groups as long as the NameNode lives.
-pub(crate) async fn watch(node: Arc<NameNode>) {
+pub(crate) async fn watch(node: Arc<NameNode>, worker: Arc<Worker>) {
     let mut ticks = tokio::time::interval(node.config.heartbeat_interval.max(TICK_MIN));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut rounds = Rounds::default();
     let mut counts = counts::Walk::default();
     loop {
-        let is_due = tokio::select! {
-            _ = ticks.tick() => true,
-            () = node.encoded.news.notified() => false,
+        let due = async {
+            tokio::select! {
+                _ = ticks.tick() => true,
+                () = node.encoded.news.notified() => false,
+            }
         };
+        let is_due = worker.rest(due).await;
         if let Err(error) = node.look_after_groups(&mut rounds, &mut counts, is_due).await {
             warn!(%error, "contiguous groups are not looked after");
+            worker.failed(&error);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::query::FileStatus;
+use cairn_operate::workers::Worker;
 use cairn_wire::converted::DIRECTORY;
 
 use crate::node::NameNode;
@@ -16,14 +17,17 @@ const INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_
 const COPY_STAYS: Duration = Duration::from_secs(3600);
 
 /// Deletes what is old enough, for as long as the NameNode runs.
-pub(crate) async fn watch(node: Arc<NameNode>) {
+pub(crate) async fn watch(node: Arc<NameNode>, worker: Arc<Worker>) {
     loop {
+        worker.pass().await;
         if node.safe_mode_tip().is_none()
             && let Err(refusal) = node.delete_converted(node.now().wall_ms).await
         {
             tracing::warn!(refusal = %refusal.0, "what converted files were made of is not deleted");
+            worker.failed(&refusal.0);
         }
-        tokio::time::sleep(node.config.keep_converted.clamp(INTERVALS.0, INTERVALS.1)).await;
+        let interval = node.config.keep_converted.clamp(INTERVALS.0, INTERVALS.1);
+        worker.rest(tokio::time::sleep(interval)).await;
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{InodeId, query};
+use cairn_operate::workers::Worker;
 use cairn_redundancy::StoragePolicy;
 use cairn_redundancy::queue::Priority;
 use cairn_stripe::BlockId;
@@ -22,21 +23,22 @@ use crate::node::NameNode;
 const PAGE: usize = 1000;
 
 /// Deletes lost files for as long as the NameNode runs; not at all if the interval is zero.
-pub(crate) async fn watch(node: Arc<NameNode>) {
+pub(crate) async fn watch(node: Arc<NameNode>, worker: Arc<Worker>) {
     let interval = node.config.lazy_persist_scrub_interval;
     if interval.is_zero() {
         tracing::warn!(
             "Lazy persist file scrubber is disabled, configured scrub interval is zero."
         );
-        return std::future::pending().await;
+        return worker.off().await;
     }
     let mut lost = BTreeSet::new();
     loop {
+        worker.pass().await;
         lost = match node.safe_mode_tip() {
             None => node.delete_lost_lazy_files(&lost).await,
             Some(_) => BTreeSet::new(),
         };
-        tokio::time::sleep(interval).await;
+        worker.rest(tokio::time::sleep(interval)).await;
     }
 }
 

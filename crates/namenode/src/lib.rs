@@ -63,6 +63,7 @@ mod tokens;
 pub mod topology;
 mod trash;
 mod web;
+mod workers;
 
 pub use config::NameNodeConfig;
 pub use node::NameNode;

@@ -24,6 +24,7 @@ use cairn_net::access::Access;
 use cairn_net::groups::Groups;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcMetrics};
+use cairn_operate::workers::Workers;
 use cairn_redundancy::{Cluster, Now};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
@@ -116,6 +117,8 @@ pub struct NameNode {
     pub(crate) diff_listings: DiffListings,
     /// When the store was written out on request, ms since the epoch, and the last entry in it then.
     pub(crate) saved: Mutex<(u64, u64)>,
+    /// Its background work.
+    pub(crate) workers: Workers,
 }
 
 impl NameNode {

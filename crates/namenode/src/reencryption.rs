@@ -14,6 +14,7 @@ use cairn_namespace::encryption::{FileKey, PlacedZone, Reencryption, Walk};
 use cairn_namespace::ops::encryption::{AdvanceReencryption, RenewedKey};
 use cairn_namespace::{InodeId, Outcome, query};
 use cairn_net::disk_work::step_aside;
+use cairn_operate::workers::Worker;
 
 use crate::journal::ENTRY_LEN_MAX;
 use crate::key_provider::KeyProvider;
@@ -21,17 +22,19 @@ use crate::node::NameNode;
 use crate::refusal::{Refusal, unexpected};
 
 /// Works on zones as they are asked for, and on what a start finds.
-pub(crate) async fn run(node: Arc<NameNode>) {
+pub(crate) async fn run(node: Arc<NameNode>, worker: Arc<Worker>) {
     let Some(provider) = &node.keys else { return };
     loop {
+        worker.pass().await;
         while node.safe_mode_tip().is_none() {
             match next_zone(&node) {
                 Ok(Some((zone, progress))) => {
                     node.reencryptor.set(Some(zone.root));
-                    let carried = carry_on(&node, provider, &zone, &progress).await;
+                    let carried = carry_on(&node, &worker, provider, &zone, &progress).await;
                     node.reencryptor.set(None);
                     if let Err(refusal) = carried {
                         tracing::warn!(zone = zone.path, refusal = %refusal.0, "re-encryption waits");
+                        worker.failed(&refusal.0);
                         break;
                     }
                 }
@@ -43,10 +46,13 @@ pub(crate) async fn run(node: Arc<NameNode>) {
             }
         }
         let rest = tokio::time::sleep(node.config.encryption.reencryption_interval);
-        tokio::select! {
-            () = node.reencryptor.woken() => {}
-            () = rest => {}
-        }
+        let due = async {
+            tokio::select! {
+                () = node.reencryptor.woken() => {}
+                () = rest => {}
+            }
+        };
+        worker.rest(due).await;
     }
 }
 
@@ -63,6 +69,7 @@ fn next_zone(node: &NameNode) -> Result<Option<(PlacedZone, Reencryption)>, Refu
 /// Works on a zone to its end, or until that is cancelled.
 async fn carry_on(
     node: &NameNode,
+    worker: &Worker,
     provider: &KeyProvider,
     placed: &PlacedZone,
     progress: &Reencryption,
@@ -70,13 +77,15 @@ async fn carry_on(
     let (version, limit) = (&progress.key_version, node.config.encryption.reencryption_batch);
     tracing::info!(zone = placed.path, version, "re-encryption begins");
     let mut walk = Walk::over(placed.root);
-    let mut found = Vec::new();
+    let (mut found, mut done) = (Vec::new(), 0);
     loop {
+        worker.pass().await;
         while found.len() < limit && !walk.is_done() {
             node.ns.read(|store| walk.step(store, version, &mut found))?;
             step_aside().await;
         }
         let batch: Vec<_> = found.drain(..found.len().min(limit)).collect();
+        done += batch.len() as u64;
         let is_last = walk.is_done() && found.is_empty();
         node.check_safe_mode(|| "Cannot re-encrypt".to_string())?;
         let (files, failed) = renew(provider, placed, batch).await;
@@ -90,6 +99,7 @@ async fn carry_on(
                 other => return Err(unexpected(&other)),
             }
         }
+        worker.has_done(done, None, "files");
     }
 }
 

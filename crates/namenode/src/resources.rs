@@ -6,17 +6,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cairn_net::lasting;
+use cairn_operate::workers::Worker;
 
 use crate::disk::free_len;
 use crate::node::NameNode;
 
 /// Looks again and again whether enough is free where the NameNode keeps its files.
-pub(crate) async fn watch(node: Arc<NameNode>) {
+pub(crate) async fn watch(node: Arc<NameNode>, worker: Arc<Worker>) {
     let config = &node.config;
     let mut dirs = vec![config.name_dir.clone()];
     dirs.extend_from_slice(&config.checked_dirs);
     let (dirs, reserved_len) = (Arc::new(dirs), config.reserved_len);
     loop {
+        worker.pass().await;
         let looked_at = Arc::clone(&dirs);
         let low = lasting::blocking(move || lowest(&looked_at, reserved_len)).await;
         let is_change = node.change_safe_mode(|cluster| cluster.set_low_resources(low.is_some()));
@@ -30,7 +32,7 @@ pub(crate) async fn watch(node: Arc<NameNode>) {
             None if is_change => tracing::info!("the NameNode's disks have space again"),
             _ => {}
         }
-        tokio::time::sleep(config.resource_check_interval).await;
+        worker.rest(tokio::time::sleep(config.resource_check_interval)).await;
     }
 }
 

@@ -30,6 +30,7 @@ use cairn_net::page::live::{self, Live};
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{RpcMetrics, RpcServer};
 use cairn_net::tls::{Tls, TlsFiles};
+use cairn_operate::workers::{Kind, Worker, Workers};
 use cairn_redundancy::Cluster;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -71,6 +72,7 @@ use crate::tokens;
 use crate::topology::Topology;
 use crate::trash;
 use crate::web;
+use crate::workers;
 
 /// How long a service rests after it has failed.
 const SERVICE_REST: Duration = Duration::from_secs(60);
@@ -260,6 +262,7 @@ impl NameNode {
                 restores_storage: AtomicBool::new(false),
                 diff_listings: DiffListings::default(),
                 saved: Mutex::new((wall_ms(), ns.last_sequence())),
+                workers: Workers::new(),
                 ns,
                 config,
             });
@@ -427,38 +430,36 @@ impl RunningNameNode {
             is_told,
             tasks,
         };
-        let again = || Arc::clone(&node);
-        running.spawn_vital("the watch over DataNodes", loops::tick_cluster(again()));
-        running.spawn_vital("what follows from entries", loops::follow_up(again()));
-        running.spawn_vital("the watch over leases", loops::watch_leases(again()));
-        running.spawn_vital("the watch over free space", resources::watch(again()));
-        running.spawn_vital("the removal of deleted trees", loops::remove_garbage(again()));
+        running.spawn_vital(&workers::REDUNDANCY, loops::tick_cluster);
+        running.spawn_vital(&workers::FOLLOW_UP, loops::follow_up);
+        running.spawn_vital(&workers::LEASES, loops::watch_leases);
+        running.spawn_vital(&workers::FREE_SPACE, resources::watch);
+        running.spawn_vital(&workers::DELETED_TREES, loops::remove_garbage);
         let stop = running.stop.clone();
-        running.spawn_vital("the watch over the log", loops::stop_without_log(again(), stop));
-        running.spawn_service("the watch over cache directives", caching::watch_directives);
-        running.spawn_service("the watch over contiguous groups", contiguous::watch);
-        running.spawn_service("the watch over what was converted", converted::watch);
-        running.spawn_service("the satisfier of storage policies", satisfier::take_up);
-        running.spawn_service("the warming-up of keys", warm_up_keys);
-        running.spawn_service("the watch over delegation tokens", tokens::look_after);
-        running.spawn_service("the keys of block tokens", |node| async move {
-            node.block_tokens.look_after_keys().await
+        running
+            .spawn_vital(&workers::LOG, |node, worker| loops::stop_without_log(node, worker, stop));
+        running.spawn_service(&workers::CACHE_DIRECTIVES, caching::watch_directives);
+        running.spawn_service(&workers::CONTIGUOUS_GROUPS, contiguous::watch);
+        running.spawn_service(&workers::CONVERTED, converted::watch);
+        running.spawn_service(&workers::SATISFIER, satisfier::take_up);
+        running.spawn_service(&workers::KEY_WARM_UP, warm_up_keys);
+        running.spawn_service(&workers::DELEGATION_TOKENS, tokens::look_after);
+        running.spawn_service(&workers::BLOCK_TOKEN_KEYS, |node, worker| async move {
+            node.block_tokens.look_after_keys(&worker).await
         });
-        running.spawn_service("re-encryption", reencryption::run);
-        running.spawn_service("the emptier of the trash", trash::empty_trash);
-        running.spawn_service("the watch over lazy files", lazy_files::watch);
-        running.spawn_service("the deletion of snapshots in order", snapshots::collect);
-        running.spawn_service(
-            "the making of trash for snapshottable directories",
-            snapshots::provision,
-        );
+        running.spawn_service(&workers::REENCRYPTION, reencryption::run);
+        running.spawn_service(&workers::TRASH, trash::empty_trash);
+        running.spawn_service(&workers::LAZY_FILES, lazy_files::watch);
+        running.spawn_service(&workers::SNAPSHOTS, snapshots::collect);
+        running.spawn_service(&workers::SNAPSHOT_TRASH, snapshots::provision);
         if let Some(watched) = watched {
             let again = Arc::clone(&watched);
-            running.spawn_service("the samples for charts", move |_| {
-                pages::sample(Arc::clone(&again))
+            running.spawn_service(&workers::CHART_SAMPLES, move |_, worker| {
+                pages::sample(Arc::clone(&again), worker)
             });
-            running
-                .spawn_service("the count of layouts", move |_| pages::count(Arc::clone(&watched)));
+            running.spawn_service(&workers::LAYOUT_COUNT, move |_, worker| {
+                pages::count(Arc::clone(&watched), worker)
+            });
         }
         running
     }
@@ -466,17 +467,22 @@ impl RunningNameNode {
     /// Does work until the NameNode stops; if it panics, it is begun again after a while.
     fn spawn_service<F>(
         &mut self,
-        what: &'static str,
-        work: impl Fn(Arc<NameNode>) -> F + Send + 'static,
+        kind: &'static Kind,
+        work: impl Fn(Arc<NameNode>, Arc<Worker>) -> F + Send + 'static,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
         let (node, stopped) = (Arc::clone(&self.node), until_stopped(self.stop.subscribe()));
+        let worker = Arc::new(node.workers.begin(kind, ""));
         let lasting = async move {
-            while let Err(panic) = lasting::unbroken(work(Arc::clone(&node))).await {
-                tracing::error!(panic, "{what} has failed, and begins again");
+            loop {
+                let work = work(Arc::clone(&node), Arc::clone(&worker));
+                let Err(panic) = lasting::unbroken(work).await else { break };
+                tracing::error!(panic, "the work {} has failed, and begins again", kind.name);
+                worker.broken(panic);
                 tokio::time::sleep(SERVICE_REST).await;
             }
+            worker.off().await;
         };
         self.tasks.spawn(async move {
             tokio::select! {
@@ -487,14 +493,22 @@ impl RunningNameNode {
     }
 
     /// Does work without which data is in danger until the NameNode stops; if it panics, the NameNode does.
-    fn spawn_vital(&mut self, what: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+    fn spawn_vital<F>(
+        &mut self,
+        kind: &'static Kind,
+        work: impl FnOnce(Arc<NameNode>, Arc<Worker>) -> F,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let stopped = until_stopped(self.stop.subscribe());
         let (stop, broken) = (self.stop.clone(), self.broken.clone());
+        let worker = Arc::new(self.node.workers.begin(kind, ""));
+        let work = work(Arc::clone(&self.node), worker);
         self.tasks.spawn(async move {
             tokio::select! {
                 () = stopped => {}
                 ended = lasting::unbroken(work) => if let Err(panic) = ended {
-                    let why = format!("{what} has failed: {panic}");
+                    let why = format!("the work {} has failed: {panic}", kind.name);
                     tracing::error!(%why, "the NameNode stops");
                     broken.send_replace(Some(why));
                     stop.send_replace(true);
@@ -522,7 +536,8 @@ fn tell_end(node: &NameNode, why: &str) {
 }
 
 /// Has keys for files made ready, if there is a key server.
-async fn warm_up_keys(node: Arc<NameNode>) {
+async fn warm_up_keys(node: Arc<NameNode>, worker: Arc<Worker>) {
+    worker.pass().await;
     if let Some(keys) = &node.keys {
         keys.warm_up(&node.ns, &node.config.encryption).await;
     }
@@ -548,8 +563,8 @@ mod tests {
             ..NameNodeConfig::default()
         };
         let mut running = NameNode::start(config).await.unwrap();
-        running.spawn_vital("a loop", async { panic!("a number is odd") });
-        assert_eq!(running.stopped().await, "a loop has failed: a number is odd");
+        running.spawn_vital(&workers::LOG, |_, _| async { panic!("a number is odd") });
+        assert_eq!(running.stopped().await, "the work log has failed: a number is odd");
         running.shutdown().await;
     }
 }

@@ -13,6 +13,7 @@ use cairn_namespace::ops::satisfy_storage_policy::mark;
 use cairn_namespace::ops::xattr::RemoveXAttr;
 use cairn_namespace::{InodeId, query};
 use cairn_net::lasting;
+use cairn_operate::workers::Worker;
 
 use crate::config::SatisfierMode;
 use crate::node::NameNode;
@@ -21,7 +22,8 @@ use crate::node::NameNode;
 const PAGE: usize = 10_000;
 
 /// Queues what was asked for before the start. Nothing waits for it: others are queued meanwhile.
-pub(crate) async fn take_up(node: Arc<NameNode>) {
+pub(crate) async fn take_up(node: Arc<NameNode>, worker: Arc<Worker>) {
+    worker.pass().await;
     if !node.satisfier.is_enabled() {
         return;
     }

@@ -10,6 +10,7 @@ use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::snapshot::CollectSnapshot;
 use cairn_namespace::snapshot::{self, listing};
 use cairn_namespace::{Outcome, query};
+use cairn_operate::workers::Worker;
 use cairn_redundancy::Cluster;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
@@ -29,26 +30,27 @@ pub(crate) const TRASH: &str = ".Trash";
 /// never where snapshots are not deleted in order.
 ///
 /// Source: Hadoop 3.5.0 `SnapshotDeletionGc`. Deviation: Hadoop deletes one in each period.
-pub(crate) async fn collect(node: Arc<NameNode>) {
+pub(crate) async fn collect(node: Arc<NameNode>, worker: Arc<Worker>) {
     if !node.config.snapshots_deleted_in_order {
-        return std::future::pending().await;
+        return worker.off().await;
     }
     let period = node.config.snapshot_collection_period.max(TICK_MIN);
     let mut ticks = interval_at(Instant::now() + period, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
+        worker.rest(ticks.tick()).await;
         if let Err(refusal) = node.collect_snapshots().await {
             tracing::warn!(refusal = %refusal.0, "deleted snapshots stay where they are");
+            worker.failed(&refusal.0);
         }
     }
 }
 
 /// Makes what trash snapshottable directories lack, each time that safe mode has ended and nobody who was told of it
 /// has.
-pub(crate) async fn provision(node: Arc<NameNode>) {
+pub(crate) async fn provision(node: Arc<NameNode>, worker: Arc<Worker>) {
     loop {
-        node.missing_trash.ended.notified().await;
+        worker.rest(node.missing_trash.ended.notified()).await;
         node.make_missing_trash().await;
     }
 }

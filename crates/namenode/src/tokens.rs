@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cairn_namespace::ops::token::{AddTokenKey, RemoveEndedTokens};
 use cairn_namespace::token::{self, SECRET_LEN, Secret, Token};
+use cairn_operate::workers::Worker;
 use cairn_security::token::{DelegationTokenId, password};
 use cairn_wire::exception::class;
 use tokio::time::{MissedTickBehavior, interval};
@@ -102,14 +103,15 @@ impl NameNode {
 }
 
 /// Keeps the keys and tokens of a NameNode in order, where there are any.
-pub(crate) async fn look_after(node: Arc<NameNode>) {
-    let Some(security) = &node.config.security else { return std::future::pending().await };
+pub(crate) async fn look_after(node: Arc<NameNode>, worker: Arc<Worker>) {
+    let Some(security) = &node.config.security else { return };
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        looks.tick().await;
+        worker.rest(looks.tick()).await;
         while let Err(refusal) = node.look_after_tokens(security).await {
             tracing::warn!(refusal = %refusal.0, "delegation tokens are not looked after");
+            worker.failed(&refusal.0);
             tokio::time::sleep(AGAIN).await;
         }
     }

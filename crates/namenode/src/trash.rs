@@ -14,6 +14,7 @@ use cairn_namespace::command::Caller;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::rename::RenameTo;
 use cairn_namespace::query::{self, FileStatus};
+use cairn_operate::workers::Worker;
 
 use crate::java_text::compact_date;
 use crate::node::NameNode;
@@ -30,11 +31,11 @@ const SAME_NAME_MAX: u32 = 1000;
 const MINUTE_MS: u64 = 60_000;
 
 /// Empties the trash once in each interval, at round times; not at all without an interval.
-pub(crate) async fn empty_trash(node: Arc<NameNode>) {
+pub(crate) async fn empty_trash(node: Arc<NameNode>, worker: Arc<Worker>) {
     let config = &node.config;
     let interval_ms = config.trash_interval_minutes.saturating_mul(MINUTE_MS);
     if interval_ms == 0 {
-        return std::future::pending().await;
+        return worker.off().await;
     }
     let period_ms = match config.trash_checkpoint_minutes.saturating_mul(MINUTE_MS) {
         0 => interval_ms,
@@ -43,9 +44,10 @@ pub(crate) async fn empty_trash(node: Arc<NameNode>) {
     loop {
         let now_ms = node.now().wall_ms;
         let end_ms = (now_ms / period_ms + 1).saturating_mul(period_ms);
-        tokio::time::sleep(Duration::from_millis(end_ms - now_ms)).await;
+        worker.rest(tokio::time::sleep(Duration::from_millis(end_ms - now_ms))).await;
         if let Err(refusal) = node.empty_trash_at(node.now().wall_ms).await {
             tracing::warn!(refusal = %refusal.0, "the trash is not emptied");
+            worker.failed(&refusal.0);
         }
     }
 }

@@ -26,3 +26,4 @@ pub mod snapshot;
 pub mod storage_policies;
 pub mod token;
 pub mod top;
+pub mod workers;

@@ -1,5 +1,7 @@
 //! What only administrators ask for: quotas by storage type, open files, upgrades, changes of a configuration.
 
+use std::time::Duration;
+
 /// A type of storage.
 ///
 /// Source: Hadoop 3.5.0 `StorageType`.
@@ -173,6 +175,48 @@ pub struct ConfigurationChange {
     pub new: Option<String>,
     /// Why it was not changed.
     pub error: Option<String>,
+}
+
+/// One kind of background work of a server, or one worker of several of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worker {
+    /// A short word for it.
+    pub name: String,
+    /// What of several things it is on; empty for the one there is.
+    pub of: String,
+    /// What it is for, as a sentence.
+    pub does: String,
+    /// What it is doing, in a word: working, resting, paused, off or failed.
+    pub state: String,
+    /// For how long.
+    pub since: Duration,
+    /// Whether an operator holds it back, now or after its round.
+    pub is_paused: bool,
+    /// Whether one may.
+    pub may_be_paused: bool,
+    /// Rounds that have ended.
+    pub rounds: u64,
+    /// The time that rounds have taken.
+    pub busy: Duration,
+    /// How far the last round has come, where that is told.
+    pub progress: Option<WorkerProgress>,
+    /// Bytes that it may handle in a second; `None` without a bound.
+    pub bytes_per_second: Option<u64>,
+    /// Rounds that have failed.
+    pub failures: u64,
+    /// Why the last of these did.
+    pub last_failure: Option<String>,
+}
+
+/// How far a round has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerProgress {
+    /// So many are done.
+    pub done: u64,
+    /// Of so many, where that is known.
+    pub of: Option<u64>,
+    /// What is counted.
+    pub what: String,
 }
 
 /// What a DataNode tells of itself.

@@ -18,6 +18,7 @@ pub(super) fn page(node: &Node) -> Response {
     upkeep(node, &mut out);
     memory(node, &mut out);
     calls::figures(&node.rpc_metrics, &mut out);
+    node.workers.figures(&mut out);
     out.page()
 }
 

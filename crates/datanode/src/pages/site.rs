@@ -6,6 +6,7 @@ use cairn_net::http::Request;
 use cairn_net::page::html::{Facts, Table, Tone, badge, bar, card, count, escape};
 use cairn_net::page::text::{bytes, number, percent, span};
 use cairn_net::page::{Page, Region, happened, text};
+use cairn_operate::workers;
 
 use super::health::Health;
 use super::volumes::{VolumeView, host, sum, volumes};
@@ -15,7 +16,8 @@ use crate::slow_io::Step;
 use crate::volume::latency::DiskWork;
 
 /// Where the pages are, and their names.
-const PLACES: &[(&str, &str)] = &[("/", "DataNode"), ("/events", "Events")];
+const PLACES: &[(&str, &str)] =
+    &[("/", "DataNode"), ("/workers", "Background work"), ("/events", "Events")];
 /// Whose events are none of a DataNode's, where a process has a NameNode too.
 const OTHERS: [&str; 3] = ["cairn_namenode", "cairn_master", "cairn_client"];
 
@@ -23,6 +25,7 @@ const OTHERS: [&str; 3] = ["cairn_namenode", "cairn_master", "cairn_client"];
 pub(super) fn page(node: &Node, request: &Request) -> Option<Page> {
     let (place, title, regions) = match request.path.as_str() {
         "/" | "/index.html" | "/datanode.html" => ("/", "How it is", regions(node)),
+        "/workers" => ("/workers", "Background work", workers::regions(&node.workers)),
         "/events" => ("/events", "Events", happened::regions(&OTHERS)),
         _ => return None,
     };

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::node::Node;
 use crate::volume::Volume;
 use crate::volume::scan::{LoneMeta, OnDisk, finalized_files};
+use crate::workers;
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,11 +31,12 @@ struct Differences {
 
 /// Looks at all volumes each time the interval has passed.
 pub(super) async fn run(node: Arc<Node>) {
+    let worker = node.workers.begin(&workers::DIRECTORY_SCANNER, "");
     name_node_known(&node).await;
     // Of each volume, what the last walk has found.
     let mut lone_metas: HashMap<String, HashSet<LoneMeta>> = HashMap::new();
     loop {
-        tokio::time::sleep(node.config.directory_scan_interval).await;
+        worker.rest(tokio::time::sleep(node.config.directory_scan_interval)).await;
         for volume in node.dataset.volumes().iter().filter(|volume| !volume.is_failed()) {
             let (reader, disk) = (node.clone(), volume.clone());
             let before = lone_metas.remove(volume.storage_id()).unwrap_or_default();
@@ -46,6 +48,7 @@ pub(super) async fn run(node: Arc<Node>) {
                 }
                 Err(error) => {
                     tracing::warn!(dir = %volume.root().display(), %error, "cannot compare a volume");
+                    worker.failed(&error);
                     node.check_volume(&error);
                 }
             }

@@ -23,6 +23,7 @@ pub(super) fn page(pages: &Pages) -> Response {
     }
     log_and_store(node, &mut metrics);
     calls::figures(&node.rpc_metrics, &mut metrics);
+    node.workers.figures(&mut metrics);
     metrics.page()
 }
 

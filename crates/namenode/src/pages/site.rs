@@ -20,6 +20,7 @@ pub(crate) use files::Files;
 
 use cairn_net::http::Request;
 use cairn_net::page::{Page, happened};
+use cairn_operate::workers;
 
 use super::seen::Pages;
 use frame::{PLACES, of};
@@ -40,6 +41,7 @@ pub(super) fn page(pages: &Pages, request: &Request) -> Option<Page> {
         "/snapshots" => snapshots::regions(pages),
         "/slow" => slow::regions(pages),
         "/startup" => startup::regions(pages),
+        "/workers" => workers::regions(&pages.node.workers),
         "/events" => happened::regions(&OTHERS),
         _ => return None,
     };

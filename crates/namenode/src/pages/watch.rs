@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cairn_net::lasting;
+use cairn_operate::workers::Worker;
 use tokio::time::MissedTickBehavior;
 
 use super::census;
@@ -16,11 +17,11 @@ const HOLDS_MIN: Duration = Duration::from_secs(5);
 const HOLDS_MAX: Duration = Duration::from_secs(600);
 
 /// Takes samples for charts.
-pub(crate) async fn sample(pages: Arc<Pages>) {
+pub(crate) async fn sample(pages: Arc<Pages>, worker: Arc<Worker>) {
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
+        worker.rest(ticks.tick()).await;
         let pages = Arc::clone(&pages);
         lasting::blocking(move || {
             let node = &pages.node;
@@ -38,14 +39,18 @@ pub(crate) async fn sample(pages: Arc<Pages>) {
 }
 
 /// Counts how data is kept when somebody has looked and the last count is old.
-pub(crate) async fn count(pages: Arc<Pages>) {
+pub(crate) async fn count(pages: Arc<Pages>, worker: Arc<Worker>) {
     loop {
-        pages.censuses.wanted().await;
+        worker.rest(pages.censuses.wanted()).await;
         let begun = Instant::now();
         match census::take(&pages.node).await {
             Ok(census) => pages.censuses.put(census),
-            Err(error) => tracing::warn!(%error, "the layouts of blocks cannot be counted"),
+            Err(error) => {
+                tracing::warn!(%error, "the layouts of blocks cannot be counted");
+                worker.failed(error);
+            }
         }
-        tokio::time::sleep((begun.elapsed() * HOLDS).clamp(HOLDS_MIN, HOLDS_MAX)).await;
+        let holds = (begun.elapsed() * HOLDS).clamp(HOLDS_MIN, HOLDS_MAX);
+        worker.rest(tokio::time::sleep(holds)).await;
     }
 }

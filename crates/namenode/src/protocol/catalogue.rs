@@ -2,6 +2,7 @@
 
 use cairn_net::reconfiguration;
 use cairn_net::rpc_server::RpcMetrics;
+use cairn_operate::workers;
 use cairn_wire::proto::{common, datanode, datanodelifeline, hdfs, namenode};
 
 use super::client::groups;
@@ -19,7 +20,7 @@ const LOCATE: &str = "locateUnits";
 
 /// Counts of calls of all protocols, none yet.
 pub fn metrics() -> RpcMetrics {
-    let served: [(&str, &[&str]); 14] = [
+    let served: [(&str, &[&str]); 15] = [
         (CLIENT, hdfs::CLIENT_NAMENODE_PROTOCOL_METHODS),
         (CLIENT, &groups::METHODS),
         (CLIENT, &ADMIN),
@@ -29,6 +30,7 @@ pub fn metrics() -> RpcMetrics {
         (NAMENODE, namenode::NAMENODE_PROTOCOL_SERVICE_METHODS),
         (HA, common::HA_SERVICE_PROTOCOL_SERVICE_METHODS),
         (reconfiguration::NAME, hdfs::RECONFIGURATION_PROTOCOL_SERVICE_METHODS),
+        (reconfiguration::NAME, &workers::METHODS),
         (USER_MAPPINGS, common::GET_USER_MAPPINGS_PROTOCOL_SERVICE_METHODS),
         (REFRESH_USERS, common::REFRESH_USER_MAPPINGS_PROTOCOL_SERVICE_METHODS),
         (REFRESH_POLICY, common::REFRESH_AUTHORIZATION_POLICY_PROTOCOL_SERVICE_METHODS),

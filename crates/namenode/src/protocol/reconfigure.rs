@@ -21,6 +21,9 @@ use crate::satisfier;
 /// Handles a call of this protocol.
 pub async fn handle(node: &Arc<NameNode>, call: &Call) -> Answer {
     node.check_superuser(call).await?;
+    if let Some(answer) = node.workers.call(call) {
+        return Ok(answer?);
+    }
     let (worker, call) = (Arc::clone(node), call.clone());
     // Files are read, and the log is waited for.
     let done = tokio::task::spawn_blocking(move || {

@@ -8,6 +8,7 @@ use cairn_namespace::Outcome;
 use cairn_namespace::ops::delete::Purge;
 use cairn_net::disk_work::step_aside;
 use cairn_net::lasting;
+use cairn_operate::workers::Worker;
 use cairn_redundancy::Sample;
 use tokio::sync::watch;
 
@@ -26,33 +27,37 @@ const PURGE_LIMIT: u64 = 500;
 const PURGE_REST_MAX: Duration = Duration::from_millis(100);
 
 /// Ends all service when no change can be made durable any more: clients of a NameNode that only reads would wait.
-pub(super) async fn stop_without_log(node: Arc<NameNode>, stop: watch::Sender<bool>) {
-    let why = node.ns.failed().await;
+pub(super) async fn stop_without_log(
+    node: Arc<NameNode>,
+    worker: Arc<Worker>,
+    stop: watch::Sender<bool>,
+) {
+    let why = worker.rest(node.ns.failed()).await;
     tracing::error!(%why, "the NameNode stops");
     stop.send_replace(true);
 }
 
 /// Finds dead DataNodes, ends safe mode, plans what is to be mended.
-pub(super) async fn tick_cluster(node: Arc<NameNode>) {
+pub(super) async fn tick_cluster(node: Arc<NameNode>, worker: Arc<Worker>) {
     let period = (node.config.heartbeat_interval / 4).clamp(TICK_MIN, TICK_MAX);
     let mut ticks = tokio::time::interval(period);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (mut last, mut sample) = (node.now(), Sample::default());
     loop {
-        ticks.tick().await;
-        let worker = Arc::clone(&node);
+        worker.rest(ticks.tick()).await;
+        let planner = Arc::clone(&node);
         // Planning can take longer than a task should hold its thread.
         let now = node.now();
         let tick = lasting::blocking(move || {
-            worker.with_cluster(|cluster, lookup| {
+            planner.with_cluster(|cluster, lookup| {
                 if cluster.excuse_silence(last, now) {
                     tracing::warn!("this process stood still: DataNodes' silence is excused");
                 }
                 let was_on = cluster.safe_mode().is_on();
-                let inputs = worker.ns.last_inputs();
+                let inputs = planner.ns.last_inputs();
                 inputs.note("tick", 0, now);
                 let tick = cluster.tick(lookup, now, &mut dice);
-                worker.note_safe_mode(cluster, was_on);
+                planner.note_safe_mode(cluster, was_on);
                 (tick, cluster.check_some(sample, CHECKED))
             })
         });
@@ -93,28 +98,30 @@ async fn take_steps<F: Future<Output = bool>>(most: Duration, mut step: impl FnM
 }
 
 /// Submits what follows from entries that came into force.
-pub(super) async fn follow_up(node: Arc<NameNode>) {
+pub(super) async fn follow_up(node: Arc<NameNode>, worker: Arc<Worker>) {
     loop {
-        let due = node.keeper.due().await;
+        let due = worker.rest(node.keeper.due()).await;
         if let Err(refusal) = node.follow_up(due).await {
             tracing::warn!(refusal = %refusal.0, "what DataNodes have told is not recorded");
+            worker.failed(&refusal.0);
         }
     }
 }
 
 /// Closes files whose writers are gone.
-pub(super) async fn watch_leases(node: Arc<NameNode>) {
+pub(super) async fn watch_leases(node: Arc<NameNode>, worker: Arc<Worker>) {
     let mut ticks = tokio::time::interval(node.config.lease_recheck_interval.max(TICK_MIN));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
+        worker.rest(ticks.tick()).await;
         node.check_leases().await;
     }
 }
 
 /// Removes what is left of deleted trees, a piece at a time, beginning with what a stop left.
-pub(super) async fn remove_garbage(node: Arc<NameNode>) {
+pub(super) async fn remove_garbage(node: Arc<NameNode>, worker: Arc<Worker>) {
     loop {
+        worker.pass().await;
         // The start counts on being told of these blocks too: without them it would wait forever.
         while node.cluster().safe_mode().is_starting() {
             tokio::time::sleep(TICK_MAX).await;
@@ -134,9 +141,10 @@ pub(super) async fn remove_garbage(node: Arc<NameNode>) {
             }
             Err(refusal) => {
                 tracing::error!(refusal = %refusal.0, "deleted trees are not cleaned up");
+                worker.failed(&refusal.0);
             }
         }
-        node.garbage.notified().await;
+        worker.rest(node.garbage.notified()).await;
     }
 }
 

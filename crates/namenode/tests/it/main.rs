@@ -43,4 +43,5 @@ mod snapshots;
 mod storage_policies;
 mod upgrade;
 mod watching;
+mod workers;
 mod writing;

@@ -11,8 +11,17 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
 use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish, page, start};
 
-const PAGES: [&str; 8] =
-    ["/", "/datanodes", "/coding", "/files", "/snapshots", "/slow", "/startup", "/events"];
+const PAGES: [&str; 9] = [
+    "/",
+    "/datanodes",
+    "/coding",
+    "/files",
+    "/snapshots",
+    "/slow",
+    "/startup",
+    "/workers",
+    "/events",
+];
 
 async fn connect(node: &RunningNameNode, request: &str) -> tokio::net::TcpStream {
     let mut stream = tokio::net::TcpStream::connect(node.http_addr.unwrap()).await.unwrap();

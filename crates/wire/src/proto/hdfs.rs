@@ -2928,6 +2928,18 @@ pub struct ListReencryptionStatusResponseProto {
     pub has_more: bool,
 }
 
+/// `hadoop.hdfs.ListWorkersRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListWorkersRequestProto {}
+
+/// `hadoop.hdfs.ListWorkersResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListWorkersResponseProto {
+    /// Field 1000 `workers`.
+    #[prost(message, repeated, tag = "1000")]
+    pub workers: ::std::vec::Vec<WorkerProto>,
+}
+
 /// `hadoop.hdfs.ListXAttrsRequestProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListXAttrsRequestProto {
@@ -3482,6 +3494,17 @@ pub struct PauseGroupsResponseProto {
     /// Field 1000 `paused`.
     #[prost(uint32, required, tag = "1000")]
     pub paused: u32,
+}
+
+/// `hadoop.hdfs.PauseWorkersRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PauseWorkersRequestProto {
+    /// Field 1000 `names`.
+    #[prost(string, repeated, tag = "1000")]
+    pub names: ::std::vec::Vec<::std::string::String>,
+    /// Field 1001 `pause`.
+    #[prost(bool, required, tag = "1001")]
+    pub pause: bool,
 }
 
 /// `hadoop.hdfs.PerFileEncryptionInfoProto`.
@@ -4818,6 +4841,56 @@ pub struct VersionResponseProto {
     /// Field 1 `info`.
     #[prost(message, required, tag = "1")]
     pub info: NamespaceInfoProto,
+}
+
+/// `hadoop.hdfs.WorkerProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WorkerProto {
+    /// Field 1000 `name`.
+    #[prost(string, required, tag = "1000")]
+    pub name: ::std::string::String,
+    /// Field 1001 `of`.
+    #[prost(string, required, tag = "1001")]
+    pub of: ::std::string::String,
+    /// Field 1002 `does`.
+    #[prost(string, required, tag = "1002")]
+    pub does: ::std::string::String,
+    /// Field 1003 `state`.
+    #[prost(string, required, tag = "1003")]
+    pub state: ::std::string::String,
+    /// Field 1004 `sinceMs`.
+    #[prost(uint64, required, tag = "1004")]
+    pub since_ms: u64,
+    /// Field 1005 `paused`.
+    #[prost(bool, required, tag = "1005")]
+    pub paused: bool,
+    /// Field 1006 `pausable`.
+    #[prost(bool, required, tag = "1006")]
+    pub pausable: bool,
+    /// Field 1007 `rounds`.
+    #[prost(uint64, required, tag = "1007")]
+    pub rounds: u64,
+    /// Field 1008 `busyMs`.
+    #[prost(uint64, required, tag = "1008")]
+    pub busy_ms: u64,
+    /// Field 1009 `done`.
+    #[prost(uint64, optional, tag = "1009")]
+    pub done: ::core::option::Option<u64>,
+    /// Field 1010 `doneOf`.
+    #[prost(uint64, optional, tag = "1010")]
+    pub done_of: ::core::option::Option<u64>,
+    /// Field 1011 `doneWhat`.
+    #[prost(string, optional, tag = "1011")]
+    pub done_what: ::core::option::Option<::std::string::String>,
+    /// Field 1012 `bytesPerSecond`.
+    #[prost(uint64, optional, tag = "1012")]
+    pub bytes_per_second: ::core::option::Option<u64>,
+    /// Field 1013 `failures`.
+    #[prost(uint64, required, tag = "1013")]
+    pub failures: u64,
+    /// Field 1014 `lastFailure`.
+    #[prost(string, optional, tag = "1014")]
+    pub last_failure: ::core::option::Option<::std::string::String>,
 }
 
 /// `hadoop.hdfs.XAttrProto`.

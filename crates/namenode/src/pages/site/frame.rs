@@ -14,6 +14,7 @@ pub(super) const PLACES: &[(&str, &str)] = &[
     ("/snapshots", "Snapshots"),
     ("/slow", "Slow nodes and disks"),
     ("/startup", "Start"),
+    ("/workers", "Background work"),
     ("/events", "Events"),
 ];
 
