@@ -66,12 +66,14 @@ pub(super) const OPTIONAL_COUNT: Kind<Option<u16>> = Kind::new("number above 0",
     (!text.is_empty()).then(|| positive::<u16>().parse(text)).transpose()
 });
 
+/// Tells whether an address has a name.
+type NameCheck = fn(IpAddr) -> bool;
+
 /// With `None` nobody is asked.
-pub(super) const NAME_CHECK: Kind<Option<fn(IpAddr) -> bool>> =
-    Kind::new("true or false", |text| {
-        let check: fn(IpAddr) -> bool = host_names::is_resolved;
-        Ok(value::boolean(text)?.then_some(check))
-    });
+pub(super) const NAME_CHECK: Kind<Option<NameCheck>> = Kind::new("true or false", |text| {
+    let check: NameCheck = host_names::is_resolved;
+    Ok(value::boolean(text)?.then_some(check))
+});
 
 pub(super) const HOSTS_FORMAT: Kind<HostsFormat> =
     Kind::new("HostFileManager or CombinedHostFileManager", |text| {
