@@ -2,10 +2,11 @@
 //!
 //! It is made when it is asked for ([`crate::journal::export`]), of one state of the store, into a file without a name in the
 //! NameNode's folder: its length and MD5 go before it. As on Hadoop, whoever reaches the page gets it while users are only
-//! believed, since that client does not say who it is; with security on nobody does.
+//! believed, since that client does not say who it is; with security on superusers do.
 //!
 //! Source: Hadoop 3.5.0 `ImageServlet`, `TransferFsImage`.
 
+use crate::fsck;
 use crate::journal::export::{self, ExportError, Written};
 use crate::node::NameNode;
 use bytes::Bytes;
@@ -48,7 +49,9 @@ impl Images {
             return Err(Response::error(405, "only GET is served"));
         }
         if self.node.config.security.is_some() {
-            return Err(Response::error(403, "images are not served while security is on"));
+            let caller = self.node.caller_named(fsck::user(&request)?).await;
+            let refused = self.node.require_superuser(&caller, "getimage");
+            refused.map_err(|refusal| Response::error(403, &refusal.0.to_string()))?;
         }
         if request.param("getimage").is_none() || request.param("txid") != Some("latest") {
             // The status that Hadoop has for whatever it cannot give.

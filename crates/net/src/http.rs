@@ -175,8 +175,23 @@ impl<P: Fn(&Request) -> Answer + Send + Sync + 'static> Site<P> {
     }
 }
 
+/// What a client gets that asks what may be asked. Hadoop's clients do, to show a ticket and get the cookie for it; no page
+/// is made for that.
+///
+/// Source: Hadoop 3.5.0 `KerberosAuthenticator`.
+fn options() -> Response {
+    let headers = vec![("allow", "GET, HEAD, POST, PUT, DELETE, OPTIONS".to_owned())];
+    Response { headers, ..Response::new(200, "", Vec::new()) }
+}
+
 impl<P: Fn(&Request) -> Answer + Send + Sync + 'static> Handler for Site<P> {
     fn answer(&self, request: Request, body: Body) -> Boxed<'_, Answer> {
+        if request.method == Method::OPTIONS {
+            return Box::pin(async {
+                body.discard().await;
+                options().into()
+            });
+        }
         let is_below = |folder: &str| {
             let rest = request.path.strip_prefix(folder);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

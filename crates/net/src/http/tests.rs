@@ -77,6 +77,17 @@ async fn requests_are_answered_or_refused() {
 }
 
 #[tokio::test]
+async fn who_asks_what_may_be_asked_is_told_and_no_page_is_made() {
+    let made = |request: &Request| -> Answer { panic!("{request:?}") };
+    let (addr, _server) = start(Site::new(made), Limits::default()).await;
+    let asks = b"OPTIONS /fsck?path=/ HTTP/1.1\r\nConnection: close\r\n\r\n";
+    let answer = ask(addr, asks).await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.contains("allow: GET, HEAD, "), "{answer}");
+    assert_eq!(body(&answer), "");
+}
+
+#[tokio::test]
 async fn a_connection_carries_requests_until_it_is_idle() {
     let limits = Limits { idle: Duration::from_millis(300), ..Limits::default() };
     let (addr, _server) = start(Site::new(echo), limits).await;
