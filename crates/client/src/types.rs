@@ -115,6 +115,8 @@ pub struct DataNodeAddr {
     pub xfer_port: u16,
     /// Port of its HTTP pages.
     pub info_port: u16,
+    /// Port of its pages by TLS; 0 for none.
+    pub info_secure_port: u16,
     /// Port of its RPC.
     pub ipc_port: u16,
 }

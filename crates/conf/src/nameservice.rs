@@ -10,10 +10,9 @@ const SCHEME: &str = "hdfs://";
 /// The port of a NameNode's RPC where no URI names one.
 const DEFAULT_PORT: &str = ":8020";
 
-const HTTP_ADDRESS: &str = "dfs.namenode.http-address";
-
-/// The port of a NameNode's pages where no key names one.
-const HTTP_PORT: &str = "9870";
+/// The key of the address of a NameNode's pages, and their port where it names none: without TLS, and with it.
+const HTTP: (&str, &str) = ("dfs.namenode.http-address", "9870");
+const HTTPS: (&str, &str) = ("dfs.namenode.https-address", "9871");
 
 /// A file system's NameNodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +25,8 @@ pub struct NameNodes {
     pub service: Vec<String>,
     /// `host:port` of each NameNode's pages, in the same order.
     pub http: Vec<String>,
+    /// Where it serves them by TLS, in the same order.
+    pub https: Vec<String>,
 }
 
 impl NameNodes {
@@ -42,9 +43,10 @@ impl NameNodes {
         let is_alone = conf.get(&format!("dfs.namenode.rpc-address.{name}")).is_some();
         let suffixes: Vec<String> = match (&members[..], is_alone) {
             ([], false) => {
-                let http = http(conf, HTTP_ADDRESS, &address);
-                let (rpc, http) = (vec![address.clone()], vec![http]);
-                return Ok(NameNodes { authority: address, service: rpc.clone(), rpc, http });
+                let [http, https] = [HTTP, HTTPS].map(|key| vec![pages(conf, key, "", &address)]);
+                let rpc = vec![address.clone()];
+                let service = rpc.clone();
+                return Ok(NameNodes { authority: address, service, rpc, http, https });
             }
             ([], true) => vec![name.to_string()],
             (members, _) => members.iter().map(|member| format!("{host}.{member}")).collect(),
@@ -52,9 +54,13 @@ impl NameNodes {
         if name != host {
             bail!("{uri} names a port, and {host} is a nameservice, which has none");
         }
-        let authority_named = name.to_string();
-        let mut namenodes =
-            NameNodes { authority: authority_named, rpc: vec![], service: vec![], http: vec![] };
+        let mut namenodes = NameNodes {
+            authority: name.to_string(),
+            rpc: vec![],
+            service: vec![],
+            http: vec![],
+            https: vec![],
+        };
         for suffix in &suffixes {
             // A member that is nowhere is left out, as by Hadoop.
             let Some(rpc) = conf.get(&format!("dfs.namenode.rpc-address.{suffix}")) else {
@@ -66,9 +72,8 @@ impl NameNodes {
                 None => rpc.clone(),
             };
             namenodes.service.push(service);
-            let key = format!("{HTTP_ADDRESS}.{suffix}");
-            let key = if conf.get(&key).is_some() { key.as_str() } else { HTTP_ADDRESS };
-            namenodes.http.push(http(conf, key, &rpc));
+            namenodes.http.push(pages(conf, HTTP, suffix, &rpc));
+            namenodes.https.push(pages(conf, HTTPS, suffix, &rpc));
             namenodes.rpc.push(rpc);
         }
         if namenodes.rpc.is_empty() {
@@ -114,14 +119,15 @@ fn address_of(text: &str) -> Result<String> {
     authority(&format!("{SCHEME}{}", text.trim_start_matches(SCHEME)))
 }
 
-/// Where a NameNode serves HTTP: what `key` says, with the host of its RPC in place of one that stands for all, or
-/// that host with Hadoop's port.
+/// Where a NameNode serves pages: what `key` says, for the member `suffix` alone if it says that, with the host of its
+/// RPC in place of one that stands for all, or that host with Hadoop's port.
 ///
 /// Source: Hadoop 3.5.0 `DFSUtil#getInfoServer`.
-fn http(conf: &Configuration, key: &str, rpc: &str) -> String {
+fn pages(conf: &Configuration, (key, port): (&str, &str), suffix: &str, rpc: &str) -> String {
     let host = rpc.rsplit_once(':').map_or(rpc, |(host, _)| host);
-    let value = conf.get(key).unwrap_or_default();
-    let (named, port) = value.rsplit_once(':').unwrap_or((&value, HTTP_PORT));
+    let own = conf.get(&format!("{key}.{suffix}"));
+    let value = own.or_else(|| conf.get(key)).unwrap_or_default();
+    let (named, port) = value.rsplit_once(':').unwrap_or((&value, port));
     let host = if ["", "0.0.0.0", "[::]"].contains(&named) { host } else { named };
     format!("{host}:{port}")
 }
@@ -145,8 +151,8 @@ mod tests {
             ("nn:8020", &["nn:8020".to_string()][..])
         );
         assert_eq!(plain.http, ["nn:9870"]);
-        assert_eq!(of(&[(HTTP_ADDRESS, "0.0.0.0:50070")]).http, ["nn:50070"]);
-        assert_eq!(of(&[(HTTP_ADDRESS, "web:80")]).http, ["web:80"]);
+        assert_eq!(of(&[(HTTP.0, "0.0.0.0:50070")]).http, ["nn:50070"]);
+        assert_eq!(of(&[(HTTP.0, "web:80")]).http, ["web:80"]);
         assert_eq!(plain.only("x").unwrap(), "nn:8020");
     }
 
@@ -187,7 +193,7 @@ mod tests {
         let error = of(&[]).unwrap_err().to_string();
         assert!(error.starts_with("dfs.namenode.rpc-address.ns.nn1 is not set"), "{error}");
         let second = ("dfs.namenode.rpc-address.ns.nn2", "hdfs://b:9000");
-        let found = of(&[second, (HTTP_ADDRESS, "0.0.0.0:50070")]).unwrap();
+        let found = of(&[second, (HTTP.0, "0.0.0.0:50070")]).unwrap();
         assert_eq!((found.rpc, found.http), (vec!["b:9000".into()], vec!["b:50070".into()]));
     }
 

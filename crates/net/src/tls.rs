@@ -1,4 +1,8 @@
-//! TLS of HTTP ports: a certificate and its key, in files that may change while the server runs.
+//! TLS of HTTP ports: a certificate and its key, in files that may change while the server runs; and whom clients trust.
+
+mod trust;
+
+pub use trust::TlsTrust;
 
 use std::fmt;
 use std::io;

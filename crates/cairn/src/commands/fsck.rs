@@ -2,7 +2,7 @@
 //!
 //! The NameNode makes the text; see its module `fsck`. Source: Hadoop 3.5.0 `DFSck`.
 
-use super::pages::{self, PageServer, encoded};
+use super::pages::{self, PageServer, Pages, encoded};
 use crate::{Settings, config};
 use anyhow::{Result, bail};
 use cairn_client::FileSystem;
@@ -40,9 +40,9 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let conf = settings.configuration()?;
     let client = config::client::read(&conf)?;
     let fs = FileSystem::connect(client).await?;
-    let server = pages::of_namenode(&fs, &config::client::namenodes(&conf)?).await?;
+    let server = Pages::of(&conf, &fs)?.of_namenode(&fs).await?;
     let target = request.target(&fs.config().user);
-    crate::complain!("Connecting to namenode via http://{}{target}", server.address);
+    crate::complain!("Connecting to namenode via {server}{target}");
     let code = match request.list_corrupt {
         true => list_corrupt(&server, &target, &request).await?,
         false => {

@@ -1,16 +1,21 @@
 //! Pages of servers, read line by line.
 
-use crate::config::NameNodes;
+use crate::config::{self, Configuration, NameNodes};
 use crate::output;
 use anyhow::{Context, Result, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use cairn_client::{FileSystem, SharedCredentials};
+use cairn_client::{DataNodeAddr, FileSystem, SharedCredentials};
 use cairn_net::disk_work::may_wait;
+use cairn_net::held::held;
+use cairn_net::tls::TlsTrust;
+use cairn_security::auth_cookie;
 use socket2::TcpKeepalive;
+use std::collections::HashMap;
 use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -19,42 +24,97 @@ const LINE_MAX: u64 = 1 << 26;
 /// How long connecting may take, and how long the first line of the answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// Where the pages of the active NameNode are. It is asked by RPC: whoever knows where that is need not know more. Where
-/// it does not tell, as Hadoop's, the configuration says it.
-pub async fn of_namenode(fs: &FileSystem, namenodes: &NameNodes) -> Result<PageServer> {
-    let active = fs.active_namenode();
-    let rpc = namenodes.rpc.get(active).context("no NameNode is known to be active")?;
-    let told = (fs.server_defaults().await?.http_port, rpc.rsplit_once(':'));
-    let address = match told {
-        (Some(port), Some((host, _))) => Some(format!("{host}:{port}")),
-        _ => namenodes.http.get(active).cloned(),
-    };
-    Ok(PageServer::new(fs, address.context("no NameNode is known to have pages")?))
+/// Bytes that are read ahead.
+const BUFFER_LEN: usize = 1 << 20;
+
+/// How the servers of a file system are asked for pages: by TLS or without, and what shows them who asks.
+#[derive(Clone, Debug)]
+pub struct Pages {
+    credentials: Option<SharedCredentials>,
+    /// Whom to trust, where they are asked by TLS.
+    trust: Option<TlsTrust>,
+    namenodes: NameNodes,
+    /// By the address of a server, the cookie that it has given for a ticket.
+    cookies: Arc<Mutex<HashMap<String, String>>>,
+}
+
+impl Pages {
+    /// As the configuration says, by the user of a file system.
+    pub fn of(conf: &Configuration, fs: &FileSystem) -> Result<Pages> {
+        Ok(Pages {
+            credentials: fs.config().http_credentials.clone(),
+            trust: config::https::trust(conf)?,
+            namenodes: config::client::namenodes(conf)?,
+            cookies: Arc::default(),
+        })
+    }
+
+    /// The active NameNode. It is asked by RPC where it has pages: whoever knows where that is need not know more. Where it
+    /// does not tell, as Hadoop's, or by TLS, the configuration says it.
+    pub async fn of_namenode(&self, fs: &FileSystem) -> Result<PageServer> {
+        let (active, all) = (fs.active_namenode(), &self.namenodes);
+        let rpc = all.rpc.get(active).context("no NameNode is known to be active")?;
+        let address = match self.trust {
+            Some(_) => all.https.get(active).cloned(),
+            None => match (fs.server_defaults().await?.http_port, rpc.rsplit_once(':')) {
+                (Some(port), Some((host, _))) => Some(format!("{host}:{port}")),
+                _ => all.http.get(active).cloned(),
+            },
+        };
+        Ok(self.server(address.context("no NameNode is known to have pages")?))
+    }
+
+    /// A DataNode.
+    pub fn of_datanode(&self, addr: &DataNodeAddr) -> PageServer {
+        // Tickets and certificates are of names.
+        let needs_name = self.credentials.is_some() || self.trust.is_some();
+        let host = if needs_name { &addr.host } else { &addr.ip };
+        let port = if self.trust.is_some() { addr.info_secure_port } else { addr.info_port };
+        self.server(format!("{host}:{port}"))
+    }
+
+    fn server(&self, address: String) -> PageServer {
+        let (credentials, trust) = (self.credentials.clone(), self.trust.clone());
+        PageServer { address, credentials, trust, cookies: Arc::clone(&self.cookies) }
+    }
 }
 
 /// A server with pages, and what shows it who asks.
 #[derive(Clone, Debug)]
 pub struct PageServer {
     /// Its `host:port`.
-    pub address: String,
+    address: String,
     credentials: Option<SharedCredentials>,
+    trust: Option<TlsTrust>,
+    cookies: Arc<Mutex<HashMap<String, String>>>,
 }
 
-impl PageServer {
-    /// The one at `host:port`, asked by the user of a file system.
-    pub fn new(fs: &FileSystem, address: String) -> PageServer {
-        PageServer { address, credentials: fs.config().http_credentials.clone() }
+/// `https://host:port`, or without the `s`.
+impl fmt::Display for PageServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.trust.is_some() { "https" } else { "http" };
+        write!(f, "{scheme}://{}", self.address)
     }
+}
 
+/// An answer that is being read, from behind its head on.
+pub type Incoming = BufReader<Box<dyn Connection>>;
+
+/// A socket, or TLS on it.
+pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<C: AsyncRead + AsyncWrite + Send + Unpin> Connection for C {}
+
+impl PageServer {
     /// One that believes who asks.
     #[cfg(test)]
     pub fn open_to_all(address: std::net::SocketAddr) -> PageServer {
-        PageServer { address: address.to_string(), credentials: None }
+        let (address, cookies) = (address.to_string(), Arc::default());
+        PageServer { address, credentials: None, trust: None, cookies }
     }
 
-    /// Whether its name counts, and its address will not do.
-    pub fn asks_proof(fs: &FileSystem) -> bool {
-        fs.config().http_credentials.is_some()
+    fn host(&self) -> &str {
+        self.address.rsplit_once(':').map_or(self.address.as_str(), |(host, _)| host)
     }
 
     /// The header that shows a ticket, where one is to be shown. Source: RFC 4559.
@@ -62,13 +122,47 @@ impl PageServer {
         let Some(SharedCredentials(credentials)) = &self.credentials else {
             return Ok(String::new());
         };
-        let host = self.address.rsplit_once(':').map_or(self.address.as_str(), |(host, _)| host);
-        let shown = may_wait(|| match credentials.initiate("HTTP", host)? {
+        let shown = may_wait(|| match credentials.initiate("HTTP", self.host())? {
             Some(mut context) => context.step(&[]),
             None => Ok(None),
         });
         let line = |token| format!("Authorization: Negotiate {}\r\n", STANDARD.encode(token));
         Ok(shown?.map(line).unwrap_or_default())
+    }
+
+    /// Asks by the cookie that there is, or else, or if that will not do any more, by a ticket.
+    async fn ask(&self, target: &str) -> Result<Incoming> {
+        let cookie = held(&self.cookies).get(&self.address).cloned();
+        if let Some(cookie) = cookie {
+            match self.ask_with(target, &format!("Cookie: {cookie}\r\n")).await {
+                Err(error) if error.downcast_ref::<Refused>().is_some_and(Refused::asks_proof) => {
+                    held(&self.cookies).remove(&self.address);
+                }
+                answered => return answered,
+            }
+        }
+        self.ask_with(target, &self.proof()?).await
+    }
+
+    async fn ask_with(&self, target: &str, header: &str) -> Result<Incoming> {
+        let mut stream =
+            self.connect().await.with_context(|| format!("cannot connect to {self}"))?;
+        // The end of an HTTP/1.0 answer is the end of its connection.
+        let host = &self.address;
+        let head = format!("GET {target} HTTP/1.0\r\nHost: {host}\r\n{header}\r\n");
+        stream.write_all(head.as_bytes()).await?;
+        let mut reader = BufReader::with_capacity(BUFFER_LEN, stream);
+        let cookie = read_head(&mut reader, HEAD_TIMEOUT).await?;
+        if let Some(cookie) = cookie.filter(|_| self.credentials.is_some()) {
+            held(&self.cookies).insert(self.address.clone(), cookie);
+        }
+        Ok(reader)
+    }
+
+    async fn connect(&self) -> Result<Box<dyn Connection>> {
+        let stream = connect(&self.address).await?;
+        let Some(trust) = &self.trust else { return Ok(Box::new(stream)) };
+        Ok(Box::new(timeout(CONNECT_TIMEOUT, trust.connect(self.host(), stream)).await??))
     }
 }
 
@@ -81,6 +175,13 @@ pub struct Refused {
     pub reason: String,
 }
 
+impl Refused {
+    /// Whether a ticket is wanted.
+    fn asks_proof(&self) -> bool {
+        self.code == 401
+    }
+}
+
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason)
@@ -91,29 +192,15 @@ impl std::error::Error for Refused {}
 
 /// Gets a page and hands over its lines as they come.
 pub async fn get(server: &PageServer, target: &str, line: impl FnMut(&str)) -> Result<()> {
-    let stream = ask(server, target).await?;
-    read_answer(stream, HEAD_TIMEOUT, line)
-        .await
-        .with_context(|| format!("answer of http://{}", server.address))
+    let reader = server.ask(target).await;
+    let read = async { read_lines(reader?, line).await };
+    read.await.with_context(|| format!("answer of {server}"))
 }
 
 /// Gets what a page has, byte by byte; the end of the bytes may be too early. An answer with another status is a
 /// [`Refused`].
-pub async fn bytes(server: &PageServer, target: &str) -> Result<BufReader<TcpStream>> {
-    let mut reader = BufReader::with_capacity(1 << 20, ask(server, target).await?);
-    read_head(&mut reader, HEAD_TIMEOUT).await?;
-    Ok(reader)
-}
-
-async fn ask(server: &PageServer, target: &str) -> Result<TcpStream> {
-    let address = &server.address;
-    let stream = connect(address).await;
-    let mut stream = stream.with_context(|| format!("cannot connect to http://{address}"))?;
-    // The end of an HTTP/1.0 answer is the end of its connection.
-    let proof = server.proof()?;
-    let head = format!("GET {target} HTTP/1.0\r\nHost: {address}\r\n{proof}\r\n");
-    stream.write_all(head.as_bytes()).await?;
-    Ok(stream)
+pub async fn bytes(server: &PageServer, target: &str) -> Result<Incoming> {
+    server.ask(target).await
 }
 
 /// A value of a query, as Java's `URLEncoder` makes it.
@@ -138,32 +225,41 @@ async fn connect(address: &str) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-async fn read_answer(
-    stream: impl AsyncRead + Unpin,
-    patience: Duration,
+async fn read_lines(
+    mut reader: BufReader<impl AsyncRead + Unpin>,
     mut line: impl FnMut(&str),
 ) -> Result<()> {
-    let mut reader = BufReader::new(stream);
-    read_head(&mut reader, patience).await?;
     while let Some(text) = next_line(&mut reader).await? {
         line(&text);
     }
     Ok(())
 }
 
-/// The head comes before anything is looked for.
+/// The head comes before anything is looked for. Gives the cookie that it has for whoever has shown a ticket.
 async fn read_head(
     reader: &mut BufReader<impl AsyncRead + Unpin>,
     patience: Duration,
-) -> Result<()> {
+) -> Result<Option<String>> {
     let status = timeout(patience, next_line(reader)).await??.unwrap_or_default();
-    while next_line(reader).await?.is_some_and(|header| !header.is_empty()) {}
+    let mut cookie = None;
+    while let Some(header) = next_line(reader).await?.filter(|header| !header.is_empty()) {
+        cookie = cookie_of(&header).or(cookie);
+    }
     let code = status.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default();
     if code != 200 {
         let text = next_line(reader).await?.unwrap_or_default();
         return Err(Refused { code, reason: format!("{status}: {text}") }.into());
     }
-    Ok(())
+    Ok(cookie)
+}
+
+/// The `hadoop.auth=VALUE` that a header sets, if it sets one.
+fn cookie_of(header: &str) -> Option<String> {
+    let (name, value) = header.split_once(':')?;
+    let cookie = value.split(';').next()?.trim();
+    let value = cookie.strip_prefix(auth_cookie::NAME)?.strip_prefix('=')?;
+    let is_set = name.eq_ignore_ascii_case("set-cookie") && !value.trim_matches('"').is_empty();
+    is_set.then(|| cookie.to_owned())
 }
 
 async fn next_line(reader: &mut BufReader<impl AsyncRead + Unpin>) -> Result<Option<String>> {
@@ -185,19 +281,67 @@ mod tests {
     #[tokio::test]
     async fn answers_are_read_line_by_line() {
         let mut lines = Vec::new();
-        let answer = &b"HTTP/1.1 200 OK\r\nA: b\r\n\r\none\n\ntwo"[..];
-        read_answer(answer, HEAD_TIMEOUT, |line| lines.push(line.to_string())).await.unwrap();
+        let mut answer = BufReader::new(&b"HTTP/1.1 200 OK\r\nA: b\r\n\r\none\n\ntwo"[..]);
+        assert_eq!(read_head(&mut answer, HEAD_TIMEOUT).await.unwrap(), None);
+        read_lines(answer, |line| lines.push(line.to_string())).await.unwrap();
         assert_eq!(lines, ["one", "", "two"]);
-        let refused = &b"HTTP/1.1 403 Status\r\n\r\nnot allowed\n"[..];
-        let error = read_answer(refused, HEAD_TIMEOUT, |_| ()).await.unwrap_err().to_string();
+        let mut refused = BufReader::new(&b"HTTP/1.1 403 Status\r\n\r\nnot allowed\n"[..]);
+        let error = read_head(&mut refused, HEAD_TIMEOUT).await.unwrap_err().to_string();
         assert!(error.contains("403") && error.contains("not allowed"), "{error}");
     }
 
     #[tokio::test]
     async fn who_says_nothing_is_not_waited_for() {
         let (near, _far) = tokio::io::duplex(64);
-        let told = read_answer(near, Duration::from_millis(10), |_| ()).await.unwrap_err();
-        assert!(told.is::<tokio::time::error::Elapsed>(), "{told:#}");
+        let told = read_head(&mut BufReader::new(near), Duration::from_millis(10)).await;
+        assert!(told.unwrap_err().is::<tokio::time::error::Elapsed>());
+    }
+
+    #[test]
+    fn cookies_of_tickets_are_found_among_headers() {
+        for (header, found) in [
+            (
+                "Set-Cookie: hadoop.auth=\"u=a&s=x=\"; Path=/; HttpOnly",
+                Some("hadoop.auth=\"u=a&s=x=\""),
+            ),
+            ("set-cookie:hadoop.auth=a", Some("hadoop.auth=a")),
+            ("Set-Cookie: hadoop.auth=; Path=/", None),
+            ("Set-Cookie: hadoop.auth=\"\"", None),
+            ("Set-Cookie: hadoop.authority=a", None),
+            ("Cookie: hadoop.auth=a", None),
+            ("nothing", None),
+        ] {
+            assert_eq!(cookie_of(header).as_deref(), found, "{header}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cookie_is_shown_until_it_will_not_do() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut server = PageServer::open_to_all(listener.local_addr().unwrap());
+        server.credentials = Some(SharedCredentials(Arc::new(cairn_security::client::ShownToken(
+            cairn_security::digest_md5::Secret { identifier: Vec::new(), password: Vec::new() },
+        ))));
+        let answers = ["200 OK\r\nSet-Cookie: hadoop.auth=one", "200 OK", "401 No", "200 OK"];
+        let serve = async {
+            let mut heads = Vec::new();
+            for answer in answers {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = vec![0; 4096];
+                let len = stream.read(&mut head).await.unwrap();
+                heads.push(String::from_utf8(head[..len].to_vec()).unwrap());
+                stream.write_all(format!("HTTP/1.1 {answer}\r\n\r\n").as_bytes()).await.unwrap();
+            }
+            heads
+        };
+        let ask = async {
+            for _ in 0..3 {
+                get(&server, "/", |_| ()).await.unwrap();
+            }
+        };
+        let (heads, ()) = tokio::join!(serve, ask);
+        let shows = |head: &String| head.contains("\r\nCookie: hadoop.auth=one\r\n");
+        assert_eq!(heads.iter().map(shows).collect::<Vec<_>>(), [false, true, true, false]);
     }
 
     #[tokio::test]

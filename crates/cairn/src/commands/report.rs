@@ -250,6 +250,7 @@ mod tests {
             uuid: "u".into(),
             xfer_port: 9866,
             info_port: 9864,
+            info_secure_port: 0,
             ipc_port: 9867,
         };
         DataNodeInfo {

@@ -2,8 +2,7 @@
 //!
 //! Rates come from the servers' own counters (`/prom`), states from the NameNode's answers.
 
-use super::pages::{self, PageServer};
-use crate::config::NameNodes;
+use super::pages::{self, PageServer, Pages};
 use crate::{Settings, config, output};
 use anyhow::Result;
 use cairn_client::{DataNodeFilter, DataNodeInfo, FileSystem, FsStats, RedundancyStats};
@@ -46,12 +45,12 @@ struct Look {
 /// Shows the cluster until told to stop.
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let conf = settings.configuration()?;
-    let namenodes = config::client::namenodes(&conf)?;
     let fs = FileSystem::connect(config::client::read(&conf)?).await?;
+    let pages = Pages::of(&conf, &fs)?;
     let is_terminal = std::io::stdout().is_terminal();
     let count = args.count.or((!is_terminal).then_some(1));
     tokio::select! {
-        done = show(settings, &fs, &namenodes, Duration::from_secs(args.interval), count) => done,
+        done = show(settings, &fs, &pages, Duration::from_secs(args.interval), count) => done,
         stopped = output::told_to_stop() => Ok(ExitCode::from(stopped?)),
     }
 }
@@ -59,15 +58,15 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
 async fn show(
     settings: &Settings,
     fs: &FileSystem,
-    namenodes: &NameNodes,
+    pages: &Pages,
     interval: Duration,
     count: Option<u64>,
 ) -> Result<ExitCode> {
-    let mut before = look(fs, namenodes).await?;
+    let mut before = look(fs, pages).await?;
     let mut shown = 0;
     loop {
         tokio::time::sleep(interval).await;
-        let now = look(fs, namenodes).await?;
+        let now = look(fs, pages).await?;
         let nodes = fs.datanodes(DataNodeFilter::Live).await?;
         let slow = fs.slow_datanodes().await?;
         let (replicated, groups) = (fs.replicated_stats().await?, fs.group_stats().await?);
@@ -95,18 +94,13 @@ struct State {
     groups: RedundancyStats,
 }
 
-async fn look(fs: &FileSystem, namenodes: &NameNodes) -> Result<Look> {
-    let page = pages::of_namenode(fs, namenodes).await?;
+async fn look(fs: &FileSystem, pages: &Pages) -> Result<Look> {
+    let page = pages.of_namenode(fs).await?;
     let namenode = counters(&page).await.unwrap_or_default();
     let nodes = fs.datanodes(DataNodeFilter::Live).await?;
     let mut asked = tokio::task::JoinSet::new();
     for node in nodes {
-        // A ticket is for a name.
-        let host = match PageServer::asks_proof(fs) {
-            true => &node.addr.host,
-            false => &node.addr.ip,
-        };
-        let page = PageServer::new(fs, format!("{host}:{}", node.addr.info_port));
+        let page = pages.of_datanode(&node.addr);
         asked.spawn(async move { (node.addr.xfer_addr(), counters(&page).await) });
     }
     let datanodes = asked.join_all().await.into_iter().collect();

@@ -3,14 +3,15 @@
 //! Source: Hadoop 3.5.0 `DFSUtil#getHttpPolicy`, `DFSConfigKeys`.
 
 use super::{Configuration, value};
-use anyhow::{Result, bail};
-use cairn_net::tls::TlsFiles;
+use anyhow::{Context, Result, bail};
+use cairn_net::tls::{TlsFiles, TlsTrust};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const POLICY: &str = "dfs.http.policy";
 const CERTIFICATE: &str = "cairn.https.certificate";
 const KEY: &str = "cairn.https.key";
+const AUTHORITY: &str = "cairn.https.authority";
 const CLIENT_CERTIFICATES: &str = "dfs.client.https.need-auth";
 
 /// What a role serves.
@@ -24,15 +25,7 @@ pub struct Web {
 
 /// What the keys say, with that key for the address of HTTPS and its default.
 pub fn read(conf: &Configuration, (address, default): (&str, &str)) -> Result<Web> {
-    let policy = conf.get(POLICY).unwrap_or_default().to_ascii_uppercase();
-    let (is_plain, is_secure) = match policy.as_str() {
-        "" | "HTTP_ONLY" => (true, false),
-        "HTTPS_ONLY" => (false, true),
-        "HTTP_AND_HTTPS" => (true, true),
-        other => {
-            bail!("{POLICY} is {other}: it takes HTTP_ONLY, HTTPS_ONLY or HTTP_AND_HTTPS")
-        }
-    };
+    let (is_plain, is_secure) = policy(conf)?;
     let mut asks_clients = false;
     conf.boolean(CLIENT_CERTIFICATES, &mut asks_clients)?;
     if asks_clients && is_secure {
@@ -42,13 +35,50 @@ pub fn read(conf: &Configuration, (address, default): (&str, &str)) -> Result<We
         return Ok(Web { is_plain, secure: None });
     }
     let Some(files) = files(conf) else {
-        bail!(
-            "{POLICY} is {policy}, and {CERTIFICATE} and {KEY} are not both set: they name PEM files, in the place of the \
-             keystore of ssl-server.xml, which is not read"
-        );
+        bail!("{}", lacks(POLICY));
     };
     let address = conf.get(address).unwrap_or_else(|| default.to_string());
     Ok(Web { is_plain, secure: Some((value::address(&address)?, files)) })
+}
+
+/// Whether HTTP is spoken, and whether HTTPS is.
+fn policy(conf: &Configuration) -> Result<(bool, bool)> {
+    Ok(match conf.get(POLICY).unwrap_or_default().to_ascii_uppercase().as_str() {
+        "" | "HTTP_ONLY" => (true, false),
+        "HTTPS_ONLY" => (false, true),
+        "HTTP_AND_HTTPS" => (true, true),
+        other => {
+            bail!("{POLICY} is {other}: it takes HTTP_ONLY, HTTPS_ONLY or HTTP_AND_HTTPS")
+        }
+    })
+}
+
+/// Whom a client trusts that asks servers by TLS; `None` where it asks them without.
+///
+/// Source: Hadoop 3.5.0 `DFSUtil#getHttpClientScheme`.
+pub fn trust(conf: &Configuration) -> Result<Option<TlsTrust>> {
+    if let (true, _) = policy(conf)? {
+        return Ok(None);
+    }
+    authority(conf).map(Some)
+}
+
+/// Who vouches for servers that are asked by TLS.
+pub fn authority(conf: &Configuration) -> Result<TlsTrust> {
+    match conf.get(AUTHORITY) {
+        Some(path) => TlsTrust::open(Path::new(&path)).context(AUTHORITY),
+        None => TlsTrust::of_system().with_context(|| {
+            format!("{AUTHORITY} names no file of those who vouch for servers, and the system's")
+        }),
+    }
+}
+
+/// Why there is no HTTPS, which `key` wants.
+pub fn lacks(key: &str) -> String {
+    format!(
+        "{key} wants HTTPS, and {CERTIFICATE} and {KEY} are not both set: they name PEM files, in the place of the keystore \
+         of ssl-server.xml, which is not read"
+    )
 }
 
 /// The certificate and its key, if both are named.
@@ -81,5 +111,21 @@ mod tests {
         assert!(missing.contains(CERTIFICATE) && missing.contains(KEY), "{missing}");
         let asks = [(POLICY, "HTTPS_ONLY"), files[0], files[1], (CLIENT_CERTIFICATES, "true")];
         assert!(of(&asks).is_err());
+    }
+
+    #[test]
+    fn clients_ask_by_tls_where_nothing_else_is_served() {
+        let of = |policy: &str, authority: &str| {
+            let mut conf = Configuration::default();
+            conf.set(POLICY, policy);
+            conf.set(AUTHORITY, authority);
+            trust(&conf).map(|trust| trust.is_some())
+        };
+        let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/../net/src/tls/one.pem");
+        for (policy, by_tls) in [("HTTPS_ONLY", true), ("HTTP_AND_HTTPS", false), ("", false)] {
+            assert_eq!(of(policy, authority).unwrap(), by_tls, "{policy}");
+        }
+        let told = format!("{:#}", of("HTTPS_ONLY", "/nonexistent").unwrap_err());
+        assert!(told.contains(AUTHORITY) && told.contains("/nonexistent"), "{told}");
     }
 }

@@ -140,6 +140,7 @@ mod tests {
             uuid: uuid.to_string(),
             xfer_port: 1,
             info_port: 2,
+            info_secure_port: 0,
             ipc_port: 3,
         }
     }

@@ -73,6 +73,7 @@ pub(crate) fn addr(proto: &DatanodeIDProto) -> DataNodeAddr {
         uuid: proto.datanode_uuid.clone(),
         xfer_port: port(proto.xfer_port),
         info_port: port(proto.info_port),
+        info_secure_port: port(proto.info_secure_port.unwrap_or_default()),
         ipc_port: port(proto.ipc_port),
     }
 }

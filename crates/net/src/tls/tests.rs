@@ -1,10 +1,6 @@
 //! The keys beside this file prove nothing: they are for these tests.
 
 use super::*;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
-
 const ONE: (&str, &str) = (include_str!("one.pem"), include_str!("one.key"));
 const TWO: (&str, &str) = (include_str!("two.pem"), include_str!("two.key"));
 
@@ -19,21 +15,41 @@ fn files(folder: &tempfile::TempDir) -> TlsFiles {
 
 /// Whether a client that trusts a certificate alone knows the server.
 async fn is_known(tls: &Tls, certificate: &str) -> bool {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let connector = TlsConnector::from(Arc::new(config));
+    meet(tls, certificate, "localhost").await
+}
+
+/// Whether it does by that name.
+async fn meet(tls: &Tls, certificate: &str, host: &str) -> bool {
+    let trusted = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(trusted.path(), certificate).unwrap();
+    let trust = TlsTrust::open(trusted.path()).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (accepted, _) = listener.accept().await.unwrap();
-    let name = ServerName::try_from("localhost").unwrap();
-    let (server, client) = tokio::join!(tls.accept(accepted), connector.connect(name, stream));
+    let (server, client) = tokio::join!(tls.accept(accepted), trust.connect(host, stream));
     assert_eq!(server.is_ok(), client.is_ok());
     client.is_ok()
+}
+
+#[tokio::test]
+async fn a_server_must_have_the_name_that_it_is_asked_by() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = files(&folder);
+    put(&files, ONE);
+    let tls = Tls::open(files).unwrap();
+    assert!(meet(&tls, ONE.0, "localhost").await);
+    assert!(!meet(&tls, ONE.0, "elsewhere").await);
+    assert!(!meet(&tls, ONE.0, "[::1]").await);
+}
+
+#[test]
+fn a_file_that_vouches_for_nobody_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for text in ["", "no certificate", ONE.1] {
+        std::fs::write(file.path(), text).unwrap();
+        assert!(TlsTrust::open(file.path()).is_err(), "{text}");
+    }
+    assert!(TlsTrust::open(std::path::Path::new("/nonexistent")).is_err());
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! `cairn namenode backup` and `restore`: the namespace kept elsewhere, and made anew of that.
 
-use crate::commands::pages::{self, PageServer, Refused, encoded};
+use crate::commands::pages::{self, PageServer, Pages, Refused, encoded};
 use crate::output::{self, size};
 use crate::{Settings, config, time};
 use anyhow::{Context, Result, bail};
@@ -34,7 +34,7 @@ impl Backup {
     pub async fn run(&self, settings: &Settings) -> Result<ExitCode> {
         let conf = settings.configuration()?;
         let fs = FileSystem::connect(config::client::read(&conf)?).await?;
-        let server = pages::of_namenode(&fs, &config::client::namenodes(&conf)?).await?;
+        let server = Pages::of(&conf, &fs)?.of_namenode(&fs).await?;
         fs::create_dir_all(&self.to)?;
         let (mut backups, damaged) = restore::list(&self.to)?;
         damaged.iter().for_each(|error| crate::complain!("{error}"));
