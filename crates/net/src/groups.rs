@@ -1,9 +1,11 @@
-//! Which groups a user is in, asked of the operating system and believed for a while.
+//! Which groups a user is in, asked of the operating system, or of an LDAP server ([`ldap`]), and believed for a while.
 //!
 //! A user is asked for by one caller at a time, few are at once, and none for long: the others have what was known
 //! before, or wait. An answer that does not come leaves the one before it in place.
 //!
 //! Source: Hadoop 3.5.0 `Groups`, `ShellBasedUnixGroupsMapping`.
+
+pub mod ldap;
 
 use cairn_keys::{Kind, MILLIS, SECONDS, keys, value};
 use std::collections::HashMap;
@@ -15,6 +17,8 @@ use std::time::{Duration, Instant};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+
+use ldap::LdapConfig;
 
 /// Users remembered at a time; some are forgotten when more come.
 const MAX_CACHED_USERS: usize = 10_000;
@@ -47,11 +51,17 @@ keys! {
         warn_after: Duration, "hadoop.security.groups.cache.warn.after.ms" = "5000" as MILLIS;
     }
     parts {}
-    by_hand {}
-    others {}
+    by_hand {
+        /// Who is asked: the system, or an LDAP server for `org.apache.hadoop.security.LdapGroupsMapping`.
+        "hadoop.security.group.mapping" = "the system" as "Hadoop's class";
+    }
+    others {
+        /// How an LDAP server is asked, if one is and not the system.
+        ldap: Option<LdapConfig> = None;
+    }
 }
 
-/// A cache in front of the system's user database.
+/// A cache in front of the system's user database, or of a directory.
 #[derive(Debug)]
 pub struct Groups {
     fixed: HashMap<String, Vec<String>>,
@@ -63,6 +73,8 @@ pub struct Groups {
     lookup_max: Duration,
     /// What prints the groups of a user whose name is its last argument.
     command: Vec<String>,
+    /// Who is asked instead.
+    ldap: Option<LdapConfig>,
 }
 
 /// What is remembered of a user.
@@ -102,6 +114,7 @@ impl Groups {
             lookups: Semaphore::new(LOOKUPS),
             lookup_max: LOOKUP_MAX,
             command: ["id", "-Gn", "--"].map(str::to_owned).to_vec(),
+            ldap: config.ldap.clone(),
         }
     }
 
@@ -194,8 +207,11 @@ impl Groups {
         groups
     }
 
-    /// Asks the system; no groups where it does not know the user.
+    /// Asks the system, or whoever is asked instead; no groups where it does not know the user.
     async fn look_up(&self, user: &str) -> io::Result<Vec<String>> {
+        if let Some(ldap) = &self.ldap {
+            return ldap.groups(user).await;
+        }
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]).arg(user).stdin(Stdio::null()).kill_on_drop(true);
         let output = command.output().await?;

@@ -1,5 +1,5 @@
 //! Who a peer is, and what keeps others from what it says: SASL as Hadoop's RPC has it, the tokens that NameNodes issue,
-//! and what users Kerberos principals stand for.
+//! what users Kerberos principals stand for, and what an LDAP server is asked about users.
 //!
 //! No I/O, no clock, no randomness: nonces, keys and times come in as values, and what needs the system's Kerberos
 //! library or a NameNode's tokens is asked of traits ([`gssapi::Context`], [`server::Authority`]).
@@ -13,6 +13,7 @@ mod digest;
 pub mod digest_md5;
 pub mod gssapi;
 pub mod kerberos_name;
+pub mod ldap;
 pub mod protection;
 pub mod sasl;
 pub mod server;

@@ -2,10 +2,10 @@
 
 use super::memory::available;
 use super::namenode::service_policy;
-use super::{Configuration, NameNodes, https, security, unsupported, webhdfs};
+use super::{Configuration, NameNodes, groups, https, security, unsupported, webhdfs};
 use anyhow::Result;
 use cairn_datanode::{DataDir, DataNodeConfig};
-use cairn_net::groups::{GroupsConfig, process_user};
+use cairn_net::groups::process_user;
 use cairn_net::transfer_stream::PacketMemory;
 
 /// Reads every key that a DataNode knows; what no key names keeps Hadoop's default.
@@ -13,7 +13,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     unsupported::refuse(conf)?;
     let mut c = DataNodeConfig { properties: conf.properties(), ..DataNodeConfig::default() };
     conf.fill(DataNodeConfig::KEYS, &mut c)?;
-    conf.fill(GroupsConfig::KEYS, &mut c.groups)?;
+    c.groups = groups::read(conf)?;
     if let Some(found) = NameNodes::of_datanodes(conf)? {
         c.name_nodes = found.service;
     }

@@ -2,6 +2,7 @@
 
 pub mod datanode;
 mod encryption;
+pub mod groups;
 pub mod https;
 mod memory;
 pub mod namenode;
@@ -43,6 +44,7 @@ mod tests {
             believed_for: Duration::from_secs(7),
             failure_believed_for: Duration::from_secs(8),
             warn_after: Duration::from_millis(9),
+            ldap: None,
         };
         assert_eq!(read(&conf), expected);
     }

@@ -1,13 +1,12 @@
 //! A NameNode's settings from Hadoop's keys.
 
 use super::{
-    Configuration, NameNodes, encryption, https, memory, quorum, security, unsupported, value,
-    webhdfs,
+    Configuration, NameNodes, encryption, groups, https, memory, quorum, security, unsupported,
+    value, webhdfs,
 };
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_namenode::config::{AuditConfig, NameNodeConfig, RackSource};
-use cairn_net::groups::GroupsConfig;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +18,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     let member = folder_and_quorum(conf, &mut c)?;
     conf.fill(NameNodeConfig::KEYS, &mut c)?;
     conf.fill(AuditConfig::KEYS, &mut c.audit)?;
-    conf.fill(GroupsConfig::KEYS, &mut c.groups)?;
+    c.groups = groups::read(conf)?;
     addresses(conf, member, &mut c)?;
     limits(conf, &mut c)?;
     memory(conf, &mut c)?;

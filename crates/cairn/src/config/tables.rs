@@ -4,6 +4,7 @@ use cairn_datanode::DataNodeConfig;
 use cairn_keys::Key;
 use cairn_namenode::config::{AuditConfig, EncryptionConfig, NameNodeConfig};
 use cairn_net::groups::GroupsConfig;
+use cairn_net::groups::ldap::LdapConfig;
 use std::fmt::Write;
 
 /// What the page begins with.
@@ -35,10 +36,11 @@ pub fn rows() -> Vec<Row> {
         of("NameNode", AuditConfig::KEYS),
         of("NameNode", EncryptionConfig::KEYS),
     ];
+    let of_all = [of("All servers", GroupsConfig::KEYS), of("All servers", LdapConfig::KEYS)];
     let roles = [
         name_node.into_iter().flatten().collect(),
         of("DataNode", DataNodeConfig::KEYS),
-        of("All servers", GroupsConfig::KEYS),
+        of_all.into_iter().flatten().collect(),
     ];
     let by_name = |mut rows: Vec<Row>| {
         rows.sort_by_key(|row| row.name);
@@ -87,6 +89,7 @@ pub fn page() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::groups;
     use std::collections::BTreeSet;
     use std::fmt::Debug;
 
@@ -127,6 +130,7 @@ mod tests {
         check_defaults(EncryptionConfig::KEYS);
         check_defaults(DataNodeConfig::KEYS);
         check_defaults(GroupsConfig::KEYS);
+        check_defaults(LdapConfig::KEYS);
     }
 
     #[test]
@@ -138,6 +142,8 @@ mod tests {
         conf.set("fs.defaultFS", "hdfs://127.0.0.1:9000");
         // It is asked for with this one only.
         conf.set("dfs.block.replicator.classname", "BlockPlacementPolicyWithUpgradeDomain");
+        conf.set(groups::MAPPING, groups::BY_LDAP);
+        conf.set("hadoop.security.group.mapping.ldap.url", "ldap://127.0.0.1");
         crate::config::namenode::read(&conf).unwrap();
         crate::config::datanode::read(&conf).unwrap();
         assert_eq!(conf.unasked(), Vec::<String>::new());

@@ -7,7 +7,11 @@ use anyhow::{Result, bail};
 /// Keys, the values with which they ask for nothing that there is not, and what the others ask for.
 const ASKS: [(&str, &[&str], &str); 10] = [
     ("hadoop.security.authentication", &["simple", "kerberos"], "it takes simple or kerberos"),
-    ("hadoop.security.group.mapping", &GROUP_MAPPINGS, "only the system is asked for groups"),
+    (
+        "hadoop.security.group.mapping",
+        &GROUP_MAPPINGS,
+        "only the system or an LDAP server is asked for groups",
+    ),
     (
         "hadoop.security.impersonation.provider.class",
         &["org.apache.hadoop.security.authorize.DefaultImpersonationProvider"],
@@ -46,8 +50,9 @@ const ASKS: [(&str, &[&str], &str); 10] = [
     ("dfs.namenode.ip-proxy-users", &[], "no user is believed that speaks of another machine"),
 ];
 
-/// Those that ask the system, as is done here.
-const GROUP_MAPPINGS: [&str; 3] = [
+/// Those that ask the system, as is done here, or a directory.
+const GROUP_MAPPINGS: [&str; 4] = [
+    super::groups::BY_LDAP,
     "org.apache.hadoop.security.JniBasedUnixGroupsMappingWithFallback",
     "org.apache.hadoop.security.JniBasedUnixGroupsMapping",
     "org.apache.hadoop.security.ShellBasedUnixGroupsMapping",
@@ -83,7 +88,7 @@ mod tests {
             ("dfs.encrypt.data.transfer.algorithm", "3des"),
             ("dfs.trustedchannel.resolver.class", "org.example.Any"),
             ("dfs.namenode.inode.attributes.provider.class", "org.example.Ranger"),
-            ("hadoop.security.group.mapping", "org.apache.hadoop.security.LdapGroupsMapping"),
+            ("hadoop.security.group.mapping", "org.apache.hadoop.security.CompositeGroupsMapping"),
             (
                 "hadoop.security.group.mapping",
                 "org.apache.hadoop.security.ShellBasedUnixGroupsNetgroupMapping",
