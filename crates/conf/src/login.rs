@@ -20,7 +20,9 @@ use std::sync::Arc;
 const AUTHENTICATION: &str = "hadoop.security.authentication";
 const NAMENODE: &str = "dfs.namenode.kerberos.principal";
 const DATANODE: &str = "dfs.datanode.kerberos.principal";
-const KEYTAB: (&str, &str) = ("cairn.client.kerberos.principal", "cairn.client.kerberos.keytab");
+/// By which a process gets its own tickets: a principal, and its keytab.
+pub const KEYTAB: (&str, &str) =
+    ("cairn.client.kerberos.principal", "cairn.client.kerberos.keytab");
 
 /// Whether users are to show who they are.
 pub fn is_kerberos(conf: &Configuration) -> Result<bool> {

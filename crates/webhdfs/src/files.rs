@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cairn_client::{ClientConfig, FileSystem, SharedCredentials};
-use cairn_net::rpc_server::UserInfo;
-use cairn_security::Protection;
+use cairn_net::rpc_server::{Authentication, UserInfo};
 use cairn_security::client::OnlyToken;
 use cairn_security::digest_md5::Secret;
-use cairn_security::token::Token;
+use cairn_security::token::{DelegationTokenId, Token};
+use cairn_security::{NameRules, Protection};
+use cairn_wire::exception::class;
 
 use crate::failure::Failure;
 
@@ -19,28 +20,51 @@ const USERS_MAX: usize = 256;
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
 /// A user, and the token that was shown.
-type Asker = (UserInfo, Option<Token>);
+type Shown = (UserInfo, Option<Token>);
 
 /// File systems of users.
 pub(crate) struct FileSystems {
     config: ClientConfig,
-    kept: Mutex<HashMap<Asker, (Instant, FileSystem)>>,
+    /// Who asks for the users that have shown a ticket, and which users principals stand for, where it does.
+    acting: Option<(String, NameRules)>,
+    kept: Mutex<HashMap<Shown, (Instant, FileSystem)>>,
 }
 
 impl FileSystems {
     pub(crate) fn new(config: ClientConfig) -> FileSystems {
         // Permission bits come as they are to be.
-        FileSystems { config: ClientConfig { umask: 0, ..config }, kept: Mutex::default() }
+        let config = ClientConfig { umask: 0, ..config };
+        FileSystems { config, acting: None, kept: Mutex::default() }
     }
 
-    /// The file system of a user.
-    pub(crate) fn of(&self, user: &UserInfo) -> Result<FileSystem, Failure> {
-        self.kept(user, None)
+    /// The same, by `user`, who acts for all others by its own tickets.
+    pub(crate) fn acting(self, user: String, rules: NameRules) -> FileSystems {
+        FileSystems { acting: Some((user, rules)), ..self }
     }
 
-    /// That of who has shown a token, by which the NameNode knows who it is.
-    pub(crate) fn of_token(&self, user: &UserInfo, token: Token) -> Result<FileSystem, Failure> {
-        self.kept(user, Some(token))
+    /// The file system of who asks; where a token was shown, the NameNode knows by that who it is.
+    pub(crate) fn of(&self, user: &UserInfo, token: &Option<Token>) -> Result<FileSystem, Failure> {
+        self.kept(user, token.clone())
+    }
+
+    /// For whom a token speaks by its own word.
+    pub(crate) fn user_of_token(&self, token: &Token) -> Result<UserInfo, Failure> {
+        let id = DelegationTokenId::decode(&token.identifier);
+        let owner = id.map_err(|error| Failure::argument(error.to_string()))?.owner;
+        let name = match &self.acting {
+            Some((_, rules)) => rules.user_of(&owner),
+            None => Ok(owner),
+        };
+        let name = name.map_err(|error| Failure::new(class::ACCESS_CONTROL, error.0))?;
+        Ok(UserInfo { by: Authentication::Token, ..UserInfo::simple(name) })
+    }
+
+    /// Who asks for a user.
+    fn real(&self, user: &UserInfo) -> Option<String> {
+        match &self.acting {
+            Some((acting, _)) => Some(acting.clone()).filter(|acting| *acting != user.effective),
+            None => user.real.clone(),
+        }
     }
 
     fn kept(&self, user: &UserInfo, token: Option<Token>) -> Result<FileSystem, Failure> {
@@ -60,7 +84,7 @@ impl FileSystems {
         }
         let mut config = ClientConfig {
             user: user.effective.clone(),
-            real_user: user.real.clone(),
+            real_user: self.real(user),
             ..self.config.clone()
         };
         if let Some(Token { identifier, password, .. }) = &key.1 {
@@ -88,8 +112,31 @@ mod tests {
         let files = FileSystems::new(ClientConfig::default());
         for number in 0..2 * USERS_MAX {
             let user = UserInfo::simple(format!("u{number}"));
-            assert_eq!(files.of(&user).unwrap().config().user, user.effective);
+            assert_eq!(files.kept(&user, None).unwrap().config().user, user.effective);
         }
         assert_eq!(files.kept.lock().unwrap().len(), USERS_MAX);
+    }
+
+    #[test]
+    fn who_acts_for_others_does_so_by_its_own_name_and_a_token_speaks_for_itself() {
+        let rules = NameRules::parse("", "R", false).unwrap();
+        let files = FileSystems::new(ClientConfig::default()).acting("web".to_string(), rules);
+        let real =
+            |user: &UserInfo, token| files.kept(user, token).unwrap().config().real_user.clone();
+        let named = UserInfo { real: Some("ann".to_string()), ..UserInfo::simple("bob") };
+        assert_eq!(real(&named, None).as_deref(), Some("web"), "whoever stands behind bob");
+        assert_eq!(real(&UserInfo::simple("web"), None), None);
+        for (owner, user) in [("ann@R", Some("ann")), ("ann", Some("ann")), ("ann@OTHER", None)] {
+            let owner = owner.to_string();
+            let identifier = DelegationTokenId { owner, ..DelegationTokenId::default() }.encode();
+            let token = Token { identifier, ..Token::default() };
+            let told = files.user_of_token(&token).ok();
+            assert_eq!(told.as_ref().map(|user| user.effective.as_str()), user);
+            if let Some(user) = told {
+                assert_eq!(real(&user, Some(token)), None);
+            }
+        }
+        let token = Token { identifier: vec![0xff], ..Token::default() };
+        assert!(files.user_of_token(&token).is_err());
     }
 }

@@ -27,9 +27,12 @@ use std::sync::Arc;
 
 use cairn_client::{ClientConfig, FileSystem};
 use cairn_net::Boxed;
+use cairn_net::access::Access;
+use cairn_net::groups::Groups;
 use cairn_net::http::{Answer, Body, Handler, Method, Request, Response, WEBHDFS, percent_encode};
 use cairn_net::rpc_server::{Authentication, LocalService, UserInfo};
-use cairn_security::token::{DelegationTokenId, Token};
+use cairn_security::NameRules;
+use cairn_security::token::Token;
 use cairn_wire::exception::class;
 
 use crate::failure::Failure;
@@ -53,7 +56,19 @@ pub struct WebHdfs {
 enum Role {
     NameNode { names: Names, redirects: Redirects, through: Option<Box<Through>> },
     DataNode { files: Arc<FileSystems> },
-    Gateway { names: Names, files: Arc<FileSystems> },
+    Gateway { names: Names, files: Arc<FileSystems>, guard: Option<Box<Guard>> },
+}
+
+/// What a gateway needs whose clients show tickets: it shows the NameNode its own, and acts for them.
+pub struct Guard {
+    /// Who it is for the NameNode, which must let it act for others.
+    pub user: String,
+    /// Which users principals stand for.
+    pub rules: NameRules,
+    /// Who of its clients may act for whom.
+    pub access: Access,
+    /// Which groups these are in.
+    pub groups: Groups,
 }
 
 impl WebHdfs {
@@ -82,9 +97,20 @@ impl WebHdfs {
 
     /// A gateway's, which serves names and bytes.
     pub fn of_gateway(settings: Settings, client: ClientConfig) -> WebHdfs {
-        let files = Arc::new(FileSystems::new(client));
+        WebHdfs::gateway(settings, FileSystems::new(client), None)
+    }
+
+    /// The same, for clients that show tickets.
+    pub fn of_guarded_gateway(settings: Settings, client: ClientConfig, guard: Guard) -> WebHdfs {
+        let files = FileSystems::new(client).acting(guard.user.clone(), guard.rules.clone());
+        let settings = Settings { asks_proof: true, ..settings };
+        WebHdfs::gateway(settings, files, Some(Box::new(guard)))
+    }
+
+    fn gateway(settings: Settings, files: FileSystems, guard: Option<Box<Guard>>) -> WebHdfs {
+        let files = Arc::new(files);
         let names = Names::Elsewhere(Arc::clone(&files));
-        WebHdfs { settings, role: Role::Gateway { names, files } }
+        WebHdfs { settings, role: Role::Gateway { names, files, guard } }
     }
 
     async fn serve(&self, request: &Request, body: &mut Option<Body>) -> Result<Answer, Failure> {
@@ -96,7 +122,10 @@ impl WebHdfs {
             true => self.shown(request, &p)?,
             false => (self.named(&p)?, None),
         };
-        let asker = Asker { user: Arc::new(user), peer };
+        if let Role::Gateway { guard: Some(guard), .. } = &self.role {
+            guard.access.authorize(&user, None, peer.ip(), &guard.groups).await?;
+        }
+        let asker = Asker { user: Arc::new(user), token, peer };
         let path = match request.path.strip_prefix(WEBHDFS).unwrap_or_default() {
             "" => "/",
             path => path,
@@ -106,7 +135,7 @@ impl WebHdfs {
                 if op.is_redirected() && Through::is_wanted(&p) =>
             {
                 let _turn = through.turn(op.name, request, &p)?;
-                let fs = through.files.of(&asker.user)?;
+                let fs = through.files.of(&asker.user, &asker.token)?;
                 self.bytes(fs, op, path, &p, body).await
             }
             Role::NameNode { names, redirects, .. } if op.is_redirected() => {
@@ -118,10 +147,7 @@ impl WebHdfs {
                 to_itself(request, path)
             }
             Role::DataNode { files } | Role::Gateway { files, .. } if op.is_redirected() => {
-                let fs = match token {
-                    Some(token) => files.of_token(&asker.user, token)?,
-                    None => files.of(&asker.user)?,
-                };
+                let fs = files.of(&asker.user, &asker.token)?;
                 self.bytes(fs, op, path, &p, body).await
             }
             Role::NameNode { names, .. } | Role::Gateway { names, .. } => {
@@ -177,12 +203,7 @@ impl WebHdfs {
                     Role::NameNode { names, .. } | Role::Gateway { names, .. } => {
                         names.user_of_token(&token)?
                     }
-                    // The NameNode judges it.
-                    Role::DataNode { .. } => {
-                        let id = DelegationTokenId::decode(&token.identifier);
-                        let id = id.map_err(|error| Failure::argument(error.to_string()))?;
-                        UserInfo { by: Authentication::Token, ..UserInfo::simple(id.owner) }
-                    }
+                    Role::DataNode { files } => files.user_of_token(&token)?,
                 };
                 return Ok((user, Some(token)));
             }
@@ -274,6 +295,7 @@ impl Handler for WebHdfs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_security::token::DelegationTokenId;
     use cairn_wire::RemoteException;
     use cairn_wire::proto::common::TokenProto;
 

@@ -17,6 +17,8 @@ const CLIENT_PROTOCOL: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
 /// Who asks, and from where.
 pub(crate) struct Asker {
     pub(crate) user: Arc<UserInfo>,
+    /// The token that has shown it, if one has.
+    pub(crate) token: Option<Token>,
     pub(crate) peer: SocketAddr,
 }
 
@@ -30,11 +32,11 @@ pub(crate) enum Names {
 }
 
 impl Names {
-    /// For whom a token speaks. A NameNode elsewhere is not asked.
+    /// For whom a token speaks. A NameNode elsewhere judges it when it is used.
     pub(crate) fn user_of_token(&self, token: &Token) -> Result<UserInfo, Failure> {
         match self {
             Names::Here(service) => Ok(may_wait(|| service.user_of_token(token))?),
-            Names::Elsewhere(_) => Err(Failure::argument("tokens are not taken here")),
+            Names::Elsewhere(files) => files.user_of_token(token),
         }
     }
 
@@ -65,7 +67,9 @@ impl Names {
                 let answer = service.call_here(call).await?;
                 Resp::decode(&answer[..]).map_err(|error| Failure::io(error.to_string()))
             }
-            Names::Elsewhere(files) => Ok(files.of(&asker.user)?.call(method, request).await?),
+            Names::Elsewhere(files) => {
+                Ok(files.of(&asker.user, &asker.token)?.call(method, request).await?)
+            }
         }
     }
 }

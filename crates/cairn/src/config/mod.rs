@@ -2,6 +2,7 @@
 
 pub mod datanode;
 mod encryption;
+pub mod gateway;
 pub mod groups;
 pub mod https;
 mod memory;

@@ -31,8 +31,8 @@ const TOKENS: &str = "dfs.block.access.token.enable";
 const ENCRYPT: &str = "dfs.encrypt.data.transfer";
 const PROTECTION: &str = "dfs.data.transfer.protection";
 const AUTHENTICATION: &str = "hadoop.security.authentication";
-const NAMENODE: (&str, &str) = ("dfs.namenode.kerberos.principal", "dfs.namenode.keytab.file");
-const DATANODE: (&str, &str) = ("dfs.datanode.kerberos.principal", "dfs.datanode.keytab.file");
+const NAMENODE: KeyPair = ("dfs.namenode.kerberos.principal", "dfs.namenode.keytab.file");
+const DATANODE: KeyPair = ("dfs.datanode.kerberos.principal", "dfs.datanode.keytab.file");
 /// Says that it is known that DataNodes ask nobody who he is.
 const OPEN_DATANODES: &str = "cairn.security.open-datanodes";
 /// What the Kerberos library reads.
@@ -45,8 +45,11 @@ fn is_on(conf: &Configuration) -> bool {
     conf.get(AUTHENTICATION).is_some_and(|value| value.trim().eq_ignore_ascii_case("kerberos"))
 }
 
+/// The key of a principal, and that of its keytab.
+pub(super) type KeyPair = (&'static str, &'static str);
+
 /// A key that must be set.
-fn need(conf: &Configuration, key: &str) -> Result<String> {
+pub(super) fn need(conf: &Configuration, key: &str) -> Result<String> {
     let value = conf.get(key).map(|value| value.trim().to_string());
     let value = value.filter(|value| !value.is_empty());
     value.with_context(|| format!("{AUTHENTICATION} is kerberos, and {key} is not set"))
@@ -120,16 +123,24 @@ pub fn encrypts_data(conf: &Configuration, has_tokens: bool) -> Result<bool> {
     Ok(encrypts)
 }
 
+/// Fails in a build that has no Kerberos.
+pub(super) fn need_library() -> Result<()> {
+    match cairn_kerberos::IS_BUILT_IN {
+        true => Ok(()),
+        false => {
+            let how = "build it with `--features kerberos`";
+            bail!("{AUTHENTICATION} is kerberos: this build has no Kerberos; {how}")
+        }
+    }
+}
+
 /// What both roles need.
 fn common(
     conf: &Configuration,
     (principal, keytab): (&str, &str),
     missing: Option<&str>,
 ) -> Result<(Vec<Protection>, bool)> {
-    if !cairn_kerberos::IS_BUILT_IN {
-        let how = "build it with `--features kerberos`";
-        bail!("{AUTHENTICATION} is kerberos: this build has no Kerberos; {how}");
-    }
+    need_library()?;
     for key in [principal, keytab, NAMENODE.0, DATANODE.0] {
         need(conf, key)?;
     }
@@ -146,7 +157,7 @@ fn common(
 }
 
 /// The parts of a server's principal.
-fn parts(key: &str, principal: &str) -> Result<(String, String, String)> {
+pub(super) fn parts(key: &str, principal: &str) -> Result<(String, String, String)> {
     let name = KerberosName::parse(principal).with_context(|| key.to_string())?;
     match (name.host, name.realm) {
         (Some(host), Some(realm)) => Ok((name.service, host, realm)),
@@ -155,7 +166,7 @@ fn parts(key: &str, principal: &str) -> Result<(String, String, String)> {
 }
 
 /// The host that a server's principal names: the one of its address, or this machine's.
-fn host(address: Option<String>) -> Result<String> {
+pub(super) fn host(address: Option<String>) -> Result<String> {
     let named = address.as_deref().and_then(|address| Some(address.rsplit_once(':')?.0));
     if let Some(host) = named.filter(|host| host.parse::<IpAddr>().is_err() && !host.is_empty()) {
         return Ok(host.to_string());
@@ -205,7 +216,7 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         token_key_interval,
         acceptor,
     });
-    c.http_auth = http_auth(conf, &http_host, http_rules)?;
+    c.http_auth = http_auth(conf, &PAGES, &http_host, http_rules)?;
     if c.http_auth.is_none() {
         if c.http_addr.take().is_some() | c.https.take().is_some() {
             tracing::warn!("{NO_WEB}");
@@ -258,7 +269,7 @@ pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
         acceptor,
         may_be_open,
     });
-    c.http_auth = http_auth(conf, &http_host, http_rules)?;
+    c.http_auth = http_auth(conf, &PAGES, &http_host, http_rules)?;
     if c.http_auth.is_none() {
         if c.http_addr.take().is_some() | c.https.take().is_some() {
             tracing::warn!("{NO_WEB}");
@@ -268,7 +279,8 @@ pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     Ok(())
 }
 
-const WEB: [(&str, &str); 2] = [
+/// By which pages show who they are.
+pub(super) const PAGES: [KeyPair; 2] = [
     ("dfs.web.authentication.kerberos.principal", "dfs.web.authentication.kerberos.keytab"),
     ("hadoop.http.authentication.kerberos.principal", "hadoop.http.authentication.kerberos.keytab"),
 ];
@@ -292,13 +304,18 @@ fn web_is_open(conf: &Configuration) -> Result<()> {
 /// How clients by HTTP show who they are, with Kerberos; `None` where no key for that is named.
 ///
 /// Source: Hadoop 3.5.0 `AuthFilterInitializer`, `AuthenticationFilter`.
-fn http_auth(conf: &Configuration, host: &str, rules: NameRules) -> Result<Option<HttpAuth>> {
+pub(super) fn http_auth(
+    conf: &Configuration,
+    by: &[KeyPair],
+    host: &str,
+    rules: NameRules,
+) -> Result<Option<HttpAuth>> {
     let opens_numbers = match conf.get(WEB_TYPE).unwrap_or_default().to_ascii_lowercase().as_str() {
         "" | "kerberos" => false,
         "simple" => true,
         other => bail!("{WEB_TYPE} is {other}: it takes simple or kerberos"),
     };
-    let Some((key, keytab)) = WEB.into_iter().find(|(key, _)| conf.get(key).is_some()) else {
+    let Some((key, keytab)) = by.iter().find(|(key, _)| conf.get(key).is_some()) else {
         return Ok(None);
     };
     let principal = server_principal(&need(conf, key)?, host);
@@ -476,7 +493,7 @@ mod tests {
         }
         let keytab = tempfile::NamedTempFile::new().unwrap();
         let mut conf = secure();
-        let (principal, key) = WEB[0];
+        let (principal, key) = PAGES[0];
         conf.set(principal, "HTTP/_HOST@EXAMPLE.COM");
         for told in refused(&conf) {
             assert!(told.contains(key), "{told}");

@@ -6,7 +6,7 @@ use cairn_client::ClientConfig;
 use cairn_conf::login::is_kerberos;
 use cairn_namenode::Web;
 use cairn_net::http::SharedHandler;
-use cairn_webhdfs::{Csrf, Pattern, Redirects, Settings, Target, WebHdfs};
+use cairn_webhdfs::{Csrf, Guard, Pattern, Redirects, Settings, Target, WebHdfs};
 use regex_lite::Regex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -91,6 +91,13 @@ pub fn of_gateway(conf: &Configuration) -> Result<SharedHandler> {
     let client = client_of(conf)?;
     let settings = settings(conf, &client.namenode)?;
     Ok(SharedHandler(Arc::new(WebHdfs::of_gateway(settings, client))))
+}
+
+/// The same, for clients that show tickets.
+pub fn of_guarded_gateway(conf: &Configuration, guard: Guard) -> Result<SharedHandler> {
+    let client = client_of(conf)?;
+    let settings = settings(conf, &client.namenode)?;
+    Ok(SharedHandler(Arc::new(WebHdfs::of_guarded_gateway(settings, client, guard))))
 }
 
 fn client_of(conf: &Configuration) -> Result<ClientConfig> {
