@@ -22,6 +22,11 @@ impl<'a> Params<'a> {
         Params { request }
     }
 
+    /// Whether the request came by TLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.request.is_secure
+    }
+
     /// The first value, whatever it is.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
         self.all(name).next()

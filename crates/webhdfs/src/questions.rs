@@ -8,7 +8,7 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::common::{
     CancelDelegationTokenRequestProto, CancelDelegationTokenResponseProto,
     GetDelegationTokenRequestProto, GetDelegationTokenResponseProto,
-    RenewDelegationTokenRequestProto, RenewDelegationTokenResponseProto,
+    RenewDelegationTokenRequestProto, RenewDelegationTokenResponseProto, TokenProto,
 };
 use cairn_wire::proto::hdfs::*;
 use prost::Message;
@@ -417,7 +417,11 @@ impl Question<'_> {
                 let ask = GetDelegationTokenRequestProto { renewer: renewer.to_string() };
                 let got: GetDelegationTokenResponseProto =
                     self.call("getDelegationToken", &ask).await?;
-                Ok(told(json!({"Token": got.token.as_ref().map(json::token)})))
+                // By this kind a client finds it again among others, to come by the scheme that it came by.
+                let kind =
+                    if self.p.is_secure() { "SWEBHDFS delegation" } else { "WEBHDFS delegation" };
+                let token = got.token.map(|token| TokenProto { kind: kind.to_string(), ..token });
+                Ok(told(json!({"Token": token.as_ref().map(json::token)})))
             }
             "RENEWDELEGATIONTOKEN" => {
                 let ask = RenewDelegationTokenRequestProto { token: self.token()? };
@@ -435,7 +439,7 @@ impl Question<'_> {
         }
     }
 
-    fn token(&self) -> Result<cairn_wire::proto::common::TokenProto, Failure> {
+    fn token(&self) -> Result<TokenProto, Failure> {
         let text = self.p.required("token", self.op.name)?;
         json::read_token(text).ok_or_else(|| Failure::new("java.io.EOFException", "no token"))
     }
