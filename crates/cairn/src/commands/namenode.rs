@@ -69,6 +69,10 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let again = settings.clone();
     node.reload = Some(Reload::new(move || again.reload(config::namenode::read)));
     if let Some(folder) = args.data {
+        let is_told = conf.get("cairn.quorum.dir").is_some();
+        if let Some(quorum) = node.quorum.as_mut().filter(|_| !is_told) {
+            quorum.dir = config::quorum::default_dir(&folder);
+        }
         node.name_dir = folder;
     }
     node.format_if_empty = !args.no_format;

@@ -7,7 +7,7 @@ pub mod groups;
 pub mod https;
 mod memory;
 pub mod namenode;
-mod quorum;
+pub mod quorum;
 pub mod security;
 pub mod tables;
 mod unsupported;

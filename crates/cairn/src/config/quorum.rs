@@ -6,8 +6,7 @@ use cairn_namenode::config::quorum::{
     ELECTION_TIMEOUT, ELECTION_TIMEOUT_MIN, MemberConfig, QuorumConfig,
 };
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 /// Where a member listens for the others; behind it come nameservice and id.
 const ADDRESS: &str = "cairn.quorum.address";
@@ -59,16 +58,22 @@ pub fn read(conf: &Configuration, name_dir: &Path) -> Result<Option<(String, Quo
         id,
         members,
         key_file: value::folder(&key_file),
-        dir: dir.map_or_else(|| name_dir.join("quorum"), |dir| value::folder(&dir)),
+        dir: dir.map_or_else(|| default_dir(name_dir), |dir| value::folder(&dir)),
         election_timeout,
         forwards,
     };
     Ok(Some((service, quorum)))
 }
 
+/// Where a member keeps what it has promised, unless `cairn.quorum.dir` says it.
+pub fn default_dir(name_dir: &Path) -> PathBuf {
+    name_dir.join("quorum")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     const KEYS: [(&str, &str); 10] = [
         ("dfs.nameservices", "ns,other"),

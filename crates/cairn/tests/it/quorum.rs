@@ -60,6 +60,7 @@ impl Three {
         let mut three = Three { dir, rpc, processes: [None, None, None], datanode: None };
         let founded = three.member(0).arg("--found-quorum").output().unwrap();
         assert!(founded.status.success(), "{}", text_of(&founded));
+        assert!(three.dir.path().join(IDS[0]).join("quorum").is_dir(), "{}", text_of(&founded));
         (0..3).for_each(|at| three.begin(at));
         three.begin_datanode();
         three
@@ -75,7 +76,7 @@ impl Three {
         let mut command = self.command();
         let folder = self.dir.path().join(IDS[at]);
         command.args(["--log", "info", "-D", &format!("dfs.ha.namenode.id={}", IDS[at])]);
-        command.args(["-D", &format!("dfs.namenode.name.dir={}", word(&folder))]).arg("namenode");
+        command.args(["namenode", "--data", &word(&folder)]);
         command
     }
 
