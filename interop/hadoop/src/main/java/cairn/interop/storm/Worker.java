@@ -3,6 +3,7 @@ package cairn.interop.storm;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -370,6 +371,11 @@ final class Worker extends Thread {
   private boolean isPadded(StoredFile.State s, int length) {
     int written = s.content().length;
     return s.acknowledged() < written && written < length && length < written + stripe;
+  }
+
+  /** Whether these are the bytes of such a file, which was closed by somebody else. */
+  boolean isPadded(StoredFile.State s, byte[] read) {
+    return isPadded(s, read.length) && Arrays.equals(read, Arrays.copyOf(s.content(), read.length));
   }
 
   private boolean look(StoredFile f) throws IOException {
