@@ -9,9 +9,14 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The file that is locked, as in Hadoop.
 const LOCK: &str = "in_use.lock";
+
+/// How long a server that is ending may still have a folder.
+const PATIENCE: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Locks a folder until the file is closed: against other processes as Hadoop does it, by a POSIX record lock, and
 /// against servers of this process, which such a lock does not see. `None` if another server has it.
@@ -25,6 +30,17 @@ pub fn try_lock(dir: &Path) -> io::Result<Option<File>> {
         Ok(()) => Ok(Some(file)),
         Err(Errno::WOULDBLOCK | Errno::ACCESS) => Ok(None),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Locks a folder as [`try_lock`] does. Blocks for a few seconds while another server, which may be ending, has it.
+pub fn lock(dir: &Path) -> io::Result<Option<File>> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match try_lock(dir)? {
+            None if Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
+            found => return Ok(found),
+        }
     }
 }
 

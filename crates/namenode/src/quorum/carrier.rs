@@ -40,6 +40,12 @@ pub enum StartError {
     /// A thread, or the port.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// Another member, which runs, keeps its promises there.
+    #[error("{}: another NameNode has this folder; each member needs one of its own", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The system gives no random numbers.
     #[error("no random numbers: {0}")]
     Random(getrandom::Error),

@@ -8,8 +8,10 @@ use super::link::Key;
 use super::port::{Hears, Port, SendError, send_snapshot};
 use crate::clock::since_boot;
 use cairn_net::held::held;
+use cairn_net::storage_dir;
 use cairn_quorum::{Base, Entry, MemberId, Quorum, Saved};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -37,6 +39,7 @@ pub struct Options {
 /// Begins a quorum whose only member has its file in `dir` and is called `name`. Once, for one member; all others join. False
 /// if there is a file: that one belongs to a quorum.
 pub fn found(dir: &Path, name: &str) -> Result<bool, StartError> {
+    let _lock = lock(dir)?;
     if Disk::open(dir)?.is_some() {
         return Ok(false);
     }
@@ -44,6 +47,12 @@ pub fn found(dir: &Path, name: &str) -> Result<bool, StartError> {
     let saved = Saved { base: Base::founded(me, name), ..Saved::default() };
     Disk::create(dir, me, new_number()?, &saved)?;
     Ok(true)
+}
+
+/// Has the folder until the file is closed: two members would write over each other's promises.
+fn lock(dir: &Path) -> Result<File, StartError> {
+    std::fs::create_dir_all(dir)?;
+    storage_dir::lock(dir)?.ok_or_else(|| StartError::InUse { path: dir.to_owned() })
 }
 
 fn new_id() -> Result<MemberId, StartError> {
@@ -67,12 +76,14 @@ pub struct Member {
     others: BTreeMap<String, String>,
     key: Key,
     thread: Mutex<Option<JoinHandle<()>>>,
+    _lock: File,
 }
 
 impl Member {
     /// Starts it. What is agreed on comes out of the receiver, in order, from where its log begins.
     pub fn start(options: Options) -> Result<(Member, Receiver<Entry>), StartError> {
         let Options { dir, name, listener, others, key, turn } = options;
+        let lock = lock(&dir)?;
         let opened = Disk::open(&dir)?;
         let me = match &opened {
             Some((disk, _)) => disk.member(),
@@ -100,7 +111,10 @@ impl Member {
         let thread = std::thread::Builder::new().name("quorum".to_string());
         let thread = thread.spawn(move || carrier.run(&events))?;
         let thread = Mutex::new(Some(thread));
-        Ok((Member { me, inputs, status, addr, incoming, own, others, key, thread }, agreed))
+        Ok((
+            Member { me, inputs, status, addr, incoming, own, others, key, thread, _lock: lock },
+            agreed,
+        ))
     }
 
     /// Who it is.

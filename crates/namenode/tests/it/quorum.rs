@@ -1,7 +1,7 @@
 //! Members of a quorum over real sockets and files: they agree, go on without one another, and nobody is believed who
 //! may not lead any more.
 
-use cairn_namenode::quorum::{self, Key, Member, NotAgreed, Options, Place};
+use cairn_namenode::quorum::{self, Key, Member, NotAgreed, Options, Place, StartError};
 use cairn_quorum::{Entry, Payload};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -37,18 +37,21 @@ impl Three {
         three
     }
 
-    fn start_at(&mut self, at: usize, listener: TcpListener) {
+    fn options(&self, at: usize, listener: TcpListener) -> Options {
         let others = (0..3).filter(|other| *other != at);
         let others = others.map(|other| (NAMES[other].to_string(), self.addrs[other].to_string()));
-        let options = Options {
+        Options {
             dir: self.dirs[at].path().to_owned(),
             name: NAMES[at].to_string(),
             listener,
             others: others.collect::<BTreeMap<_, _>>(),
             key: Key::new(b"what all members have").unwrap(),
             turn: TURN,
-        };
-        self.members[at] = Some(Member::start(options).unwrap());
+        }
+    }
+
+    fn start_at(&mut self, at: usize, listener: TcpListener) {
+        self.members[at] = Some(Member::start(self.options(at, listener)).unwrap());
     }
 
     fn start(&mut self, at: usize) {
@@ -174,6 +177,16 @@ fn three_agree_and_go_on_without_their_leader() {
         }
         assert!(values.is_sorted() && values[0] > 30, "{values:?}");
     }
+}
+
+/// Found by a storm: members on one machine shared a folder, and wrote one log over another.
+#[test]
+fn two_members_have_no_folder_together() {
+    let three = Three::new();
+    let second = three.options(0, TcpListener::bind("127.0.0.1:0").unwrap());
+    assert!(matches!(Member::start(second), Err(StartError::InUse { .. })));
+    let again = quorum::found(three.dirs[0].path(), "a");
+    assert!(matches!(again, Err(StartError::InUse { .. })), "{again:?}");
 }
 
 #[test]
