@@ -49,9 +49,23 @@ final class Ration {
           return "of blk_%d (%s) %d would be safe, %d are needed"
               .formatted(block.id(), block.path(), after, block.needed());
         }
+        if (after < block.needed()) {
+          Storm.note("%s is lost or torn already: %s, victims %s".formatted(block, on(disks, block), e.getValue()));
+        }
       }
     }
     return null;
+  }
+
+  /** What disks have of a block, for whoever looks for what happened to it. */
+  private static List<String> on(Disks disks, Known.Block block) {
+    List<String> found = new ArrayList<>();
+    for (int unit = 0; unit < block.units(); unit++) {
+      for (Disks.Replica r : disks.replicas.getOrDefault(block.id() + unit, List.of())) {
+        found.add(r.part() + " of stamp " + r.stamp + (block.isWhole(r) ? ", good" : ", not good"));
+      }
+    }
+    return found;
   }
 
   private static boolean hasGood(Disks disks, Known.Block block, Set<Part> parts) {
