@@ -11,6 +11,7 @@ pub struct Cluster {
     process: Child,
     lines: BufReader<std::process::ChildStdout>,
     uri: String,
+    http: String,
     dir: TempDir,
 }
 
@@ -45,8 +46,10 @@ impl Cluster {
             .spawn()
             .unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap());
-        let mut cluster = Cluster { process, lines, uri: String::new(), dir };
-        cluster.uri = cluster.line()["fs"].as_str().unwrap().to_string();
+        let mut cluster = Cluster { process, lines, uri: String::new(), http: String::new(), dir };
+        let told = cluster.line();
+        cluster.uri = told["fs"].as_str().unwrap().to_string();
+        cluster.http = told["http"].as_str().unwrap_or_default().to_string();
         cluster
     }
 
@@ -54,6 +57,11 @@ impl Cluster {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()
+    }
+
+    /// `host:port` of the NameNode's HTTP.
+    pub fn http(&self) -> &str {
+        self.http.trim_start_matches("http://")
     }
 
     pub fn kill_datanode(&mut self, index: usize) {

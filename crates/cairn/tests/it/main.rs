@@ -8,6 +8,7 @@ mod clock;
 mod cluster;
 mod descriptors;
 mod fs;
+mod http;
 mod quickstart;
 mod quorum;
 mod shell;

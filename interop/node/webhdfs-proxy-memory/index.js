@@ -1,0 +1,3 @@
+'use strict';
+
+// Nothing is kept here: see webhdfs-proxy.
