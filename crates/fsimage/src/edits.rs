@@ -126,7 +126,7 @@ impl<R: Read + Seek> Segment<R> {
     }
 
     /// The next operation; none at the end.
-    pub fn next(&mut self) -> Result<Option<Transaction>, EditsError> {
+    pub fn transaction(&mut self) -> Result<Option<Transaction>, EditsError> {
         if self.torn {
             return Ok(None);
         }

@@ -343,7 +343,10 @@ impl Operation {
             17 => {
                 of.long()?;
                 let path = of.text()?;
-                (of.text()?, of.long()?, of.long()?, owned(of)?);
+                of.text()?;
+                of.long()?;
+                of.long()?;
+                owned(of)?;
                 call(of)?;
                 Operation::Symlink { path }
             }
@@ -651,7 +654,8 @@ fn ec_policy(of: &mut Input<'_>) -> Result<EcPolicyInfo, Malformed> {
     };
     // Options of codecs; none of Hadoop's has any.
     for _ in 0..of.len(4)? {
-        (of.text()?, of.text()?);
+        of.text()?;
+        of.text()?;
     }
     Ok(policy)
 }

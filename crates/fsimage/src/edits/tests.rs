@@ -29,7 +29,7 @@ fn segment(frames: &[Vec<u8>], end: &[u8]) -> Vec<u8> {
 fn read(bytes: &[u8]) -> Result<(Vec<Transaction>, bool), EditsError> {
     let Some(mut segment) = Segment::open(Cursor::new(bytes))? else { return Ok((vec![], false)) };
     let mut found = Vec::new();
-    while let Some(transaction) = segment.next()? {
+    while let Some(transaction) = segment.transaction()? {
         found.push(transaction);
     }
     Ok((found, segment.is_torn()))

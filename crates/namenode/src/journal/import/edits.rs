@@ -120,7 +120,7 @@ fn goes_beyond(path: &Path, last: u64) -> Result<bool, ImportError> {
         Err(_) => return Ok(true),
     };
     loop {
-        match segment.next() {
+        match segment.transaction() {
             Ok(None) => return Ok(false),
             Ok(Some(of)) if of.id > last && of.operation != Operation::Boundary => return Ok(true),
             Ok(Some(_)) => {}

@@ -93,7 +93,7 @@ fn apply_part(
             // What stands behind the end of a segment that was ended after its writer died is not read.
             return Ok((last, false));
         }
-        let Some(transaction) = segment.next().map_err(failed)? else { break };
+        let Some(transaction) = segment.transaction().map_err(failed)? else { break };
         if transaction.id != expected {
             return Err(gap(expected, transaction.id));
         }
