@@ -8,15 +8,17 @@
 mod message;
 mod names;
 mod records;
+mod snapshots;
 
 pub use names::TooManyNames;
 pub use records::{AclEntry, Common, Directory, File, FileRedundancy, XAttr};
+pub use snapshots::{DirectoryDiff, FileDiff};
 
 use crate::cache::Cache;
 use crate::inode::Block;
 use crate::policy::{Counters, EcPolicy};
 use crate::summary::{FILE_VERSION, MAGIC, NEWEST, SectionPlace, sections};
-use crate::tree::OpenFile;
+use crate::tree::{OpenFile, Reference};
 use message::{Message, push_number};
 use names::Numbers;
 use std::io::{self, Write};
@@ -130,8 +132,21 @@ impl<W: Write> Records<'_, W> {
 
     /// The children of one directory, of section INODE_DIR, in the order that [`compare_names`] gives.
     pub fn children(&mut self, parent: u64, children: &[u64]) -> io::Result<()> {
+        self.children_and_references(parent, children, &[])
+    }
+
+    /// As [`Records::children`], with those that have several places, by their numbers in section INODE_REFERENCE.
+    pub fn children_and_references(
+        &mut self,
+        parent: u64,
+        children: &[u64],
+        references: &[u64],
+    ) -> io::Result<()> {
         let mut entry = Message::default();
         entry.number(1, parent).numbers(2, children);
+        if !references.is_empty() {
+            entry.numbers(3, references);
+        }
         self.put(&entry)
     }
 
@@ -145,9 +160,57 @@ impl<W: Write> Records<'_, W> {
     /// All of section SNAPSHOT where there are no snapshots: the number that the next one gets, and the directories of
     /// which some may be made.
     pub fn no_snapshots(&mut self, counter: u32, snapshottable: &[u64]) -> io::Result<()> {
-        let mut message = Message::default();
-        message.number(1, counter.into()).numbers(2, snapshottable).number(3, 0);
+        self.snapshots_head(counter, snapshottable, 0)
+    }
+
+    /// What section SNAPSHOT begins with, as [`Records::no_snapshots`], and how many snapshots follow.
+    pub fn snapshots_head(
+        &mut self,
+        counter: u32,
+        snapshottable: &[u64],
+        count: u64,
+    ) -> io::Result<()> {
+        self.put(&snapshots::head(counter, snapshottable, count))
+    }
+
+    /// A snapshot: its number, and the directory as it was, with the snapshot's name. Those of one directory stand together,
+    /// in the order of their names.
+    pub fn snapshot(
+        &mut self,
+        id: u32,
+        of: &Common<'_>,
+        directory: &Directory<'_>,
+    ) -> io::Result<()> {
+        let message = snapshots::snapshot(&mut self.image.names, id, of, directory)?;
         self.put(&message)
+    }
+
+    /// So many differences of a directory, or of a file, follow, the newest first.
+    pub fn differences(&mut self, of: u64, is_directory: bool, count: u64) -> io::Result<()> {
+        self.put(&snapshots::differences(of, is_directory, count))
+    }
+
+    /// A difference of a directory.
+    pub fn directory_diff(&mut self, diff: &DirectoryDiff<'_>) -> io::Result<()> {
+        let message = snapshots::directory_diff(&mut self.image.names, diff)?;
+        self.put(&message)
+    }
+
+    /// The name of a child that was not there yet, behind its directory's difference, in the order that [`compare_names`]
+    /// gives.
+    pub fn created(&mut self, name: &[u8]) -> io::Result<()> {
+        self.put(&snapshots::created(name))
+    }
+
+    /// A difference of a file.
+    pub fn file_diff(&mut self, diff: &FileDiff<'_>) -> io::Result<()> {
+        let message = snapshots::file_diff(&mut self.image.names, diff)?;
+        self.put(&message)
+    }
+
+    /// One of several places of an inode, of section INODE_REFERENCE.
+    pub fn reference(&mut self, of: &Reference) -> io::Result<()> {
+        self.put(&snapshots::reference(of))
     }
 
     /// All of section SECRET_MANAGER where there are no tokens.

@@ -3,6 +3,8 @@
 //! The way back of [`crate::import`]: what is here is as the store has it, and nothing is left out but what is deleted and
 //! not yet gone ([`detached`]).
 
+pub mod past;
+
 use crate::block::{self, Block};
 use crate::counter::{self, Counter};
 use crate::error::{Result, StoreError};
@@ -43,6 +45,18 @@ pub fn last(store: &dyn StoreRead) -> Result<Last> {
 pub fn snapshots(store: &dyn StoreRead) -> Result<(u64, bool)> {
     let count = counter::get(store, Counter::Snapshots)?;
     Ok((count, count == 0 && snapshot::garbage::in_use(store)?))
+}
+
+/// Whether snapshots that were deleted, or trees, have left anything that is not yet gone.
+pub fn has_left(store: &dyn StoreRead) -> Result<bool> {
+    let mut has_left = false;
+    for table in [Table::SnapshotGarbage, Table::Garbage] {
+        store.scan(table, &[], &[], &mut |_, _| {
+            has_left = true;
+            ControlFlow::Break(())
+        })?;
+    }
+    Ok(has_left)
 }
 
 /// At most `limit` inodes behind `after`, ascending; deleted ones are among them.

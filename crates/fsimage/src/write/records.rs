@@ -186,6 +186,16 @@ pub(super) fn file(
     file: &File<'_>,
     blocks: &[Block],
 ) -> Result<Message, TooManyNames> {
+    Ok(inode(of, 1, 4, &file_alone(names, of, file, blocks)?))
+}
+
+/// A file without its number and name, as snapshots have it.
+pub(super) fn file_alone(
+    names: &mut Numbers,
+    of: &Common<'_>,
+    file: &File<'_>,
+    blocks: &[Block],
+) -> Result<Message, TooManyNames> {
     let mut message = Message::default();
     if let FileRedundancy::Replicated(copies) = file.redundancy {
         message.number(1, copies.into());
@@ -195,10 +205,8 @@ pub(super) fn file(
         .number(3, file.accessed_ms)
         .number(4, file.block_len)
         .fixed64(5, permission(names, of)?);
-    for block in blocks {
-        let mut one = Message::default();
-        one.number(1, block.id.cast_unsigned()).number(2, block.stamp).number(3, block.len);
-        message.message(6, &one);
+    for of in blocks {
+        message.message(6, &block(of));
     }
     if let Some(writer) = file.writer {
         let mut one = Message::default();
@@ -216,10 +224,25 @@ pub(super) fn file(
         FileRedundancy::Replicated(_) => message.number(11, 0),
         FileRedundancy::Striped(policy) => message.number(11, 1).number(12, policy.into()),
     };
-    Ok(inode(of, 1, 4, &message))
+    Ok(message)
+}
+
+pub(super) fn block(of: &Block) -> Message {
+    let mut message = Message::default();
+    message.number(1, of.id.cast_unsigned()).number(2, of.stamp).number(3, of.len);
+    message
 }
 
 pub(super) fn directory(
+    names: &mut Numbers,
+    of: &Common<'_>,
+    directory: &Directory<'_>,
+) -> Result<Message, TooManyNames> {
+    Ok(inode(of, 2, 5, &directory_alone(names, of, directory)?))
+}
+
+/// A directory without its number and name, as snapshots have it.
+pub(super) fn directory_alone(
     names: &mut Numbers,
     of: &Common<'_>,
     directory: &Directory<'_>,
@@ -245,7 +268,7 @@ pub(super) fn directory(
         }
         message.message(7, &quotas);
     }
-    Ok(inode(of, 2, 5, &message))
+    Ok(message)
 }
 
 pub(super) fn cache_pool(of: &CachePool) -> Message {

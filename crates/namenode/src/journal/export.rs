@@ -7,10 +7,13 @@
 //!
 //! Source: Hadoop 3.5.0 `FSImageFormatPBINode.Saver`, `NNStorage`, `MD5FileUtils`.
 
+mod differences;
 mod error;
 mod out;
+mod past;
 mod plan;
 mod records;
+mod turned;
 
 pub use super::counts::Counts;
 pub use error::ExportError;

@@ -1,10 +1,11 @@
 //! The first way through a namespace: what there is, and what Hadoop has no form for.
 
 use super::error::ExportError;
+use super::past::{Past, view};
 use crate::journal::counts::Counts;
 use cairn_fsimage::ROOT;
 use cairn_namespace::export::{self, Last};
-use cairn_namespace::inode::{Directory, File, Kind};
+use cairn_namespace::inode::{self, Directory, File, Kind};
 use cairn_namespace::policy_admin::{self, PolicyInfo};
 use cairn_namespace::store::{StoreRead, Table};
 use cairn_namespace::{Block, BlockState, FileRedundancy, Inode, InodeId};
@@ -27,6 +28,8 @@ const LAST_OWN_POLICY: PolicyId = PolicyId(5);
 #[derive(Debug)]
 pub(super) struct Plan {
     pub counts: Counts,
+    /// What snapshots have.
+    pub past: Past,
     pub last: Last,
     /// Inodes that are deleted and not yet gone, which no image has.
     pub detached: HashSet<InodeId>,
@@ -44,6 +47,7 @@ impl Plan {
     pub fn of(store: &dyn StoreRead) -> Result<Plan, ExportError> {
         let mut seen = Seen::default();
         seen.look_for_snapshots(store)?;
+        let past = Past::of(store)?;
         let detached = export::detached(store)?;
         let mut after = InodeId::NONE;
         loop {
@@ -54,6 +58,7 @@ impl Plan {
                 seen.inode(store, inode)?;
             }
         }
+        seen.past(store, &past)?;
         if !seen.refused.is_empty() {
             return Err(ExportError::Refused(told(&seen.refused)));
         }
@@ -62,6 +67,7 @@ impl Plan {
         Ok(Plan {
             policies: policies(store, &seen.policies)?,
             counts: seen.counts,
+            past,
             last: export::last(store)?,
             detached,
             open: seen.open,
@@ -121,9 +127,53 @@ impl Seen {
 
     fn look_for_snapshots(&mut self, store: &dyn StoreRead) -> Result<(), ExportError> {
         let (count, has_left) = export::snapshots(store)?;
-        self.refuse("snapshots: delete them first", count);
-        let cleaned = "what deleted snapshots have left: let the NameNode run until it is gone";
+        let has_left = has_left || count > 0 && export::has_left(store)?;
+        let cleaned =
+            "what deleted trees and snapshots have left: let the NameNode run until it is gone";
         self.refuse(cleaned, has_left.into());
+        Ok(())
+    }
+
+    /// Looks at what only snapshots have.
+    fn past(&mut self, store: &dyn StoreRead, past: &Past) -> Result<(), ExportError> {
+        for taken in past.snapshots.iter().flat_map(|(_, all)| all) {
+            self.counts.snapshots += 1;
+            let marked = "snapshots that go when those before them have gone";
+            self.refuse(marked, taken.deleted.into());
+        }
+        for (id, seen) in past.kept() {
+            let seen = view(store, seen);
+            let mut was = inode::expect(&seen, id)?;
+            if let Some(file) = was.file_mut() {
+                file.writer = None;
+            }
+            self.inode(&seen, &was)?;
+        }
+        for (id, history) in &past.histories {
+            let mut known: HashSet<_> = match history.is_there {
+                true => export::blocks(store, *id)?.iter().map(|block| block.id).collect(),
+                false => HashSet::new(),
+            };
+            if !history.is_there
+                && let Some(last) = history.seen.last()
+            {
+                known.extend(export::blocks(&view(store, *last), *id)?.iter().map(|of| of.id));
+            }
+            for of in &history.seen {
+                let seen = view(store, *of);
+                for block in export::blocks(&seen, *id)? {
+                    if known.insert(block.id) {
+                        self.block(&block);
+                    }
+                }
+                let was = inode::expect(&seen, *id)?;
+                let policy = match &was.kind {
+                    Kind::Directory(directory) => directory.policy,
+                    Kind::File(file) => file.redundancy.policy(),
+                };
+                self.policies.extend(policy.filter(|id| *id != PolicyId::REPLICATION));
+            }
+        }
         Ok(())
     }
 

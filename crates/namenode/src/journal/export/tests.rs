@@ -9,12 +9,14 @@ use cairn_fsimage::{
 use cairn_namespace::ops::cache_directive::{AddCacheDirective, CacheDirectiveSpec};
 use cairn_namespace::ops::cache_pool::{AddCachePool, CachePoolSpec};
 use cairn_namespace::ops::create::Create;
-use cairn_namespace::ops::delete::Delete;
+use cairn_namespace::ops::delete::{Delete, Purge};
 use cairn_namespace::ops::ec::{EnableEcPolicy, SetEcPolicy};
 use cairn_namespace::ops::encryption::CreateEncryptionZone;
 use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::ops::rename::RenameTo;
 use cairn_namespace::ops::snapshot::{AllowSnapshot, CreateSnapshot, DeleteSnapshot};
-use cairn_namespace::{Caller, Command, Entry, InodeId, cache, encryption};
+use cairn_namespace::ops::truncate::Truncate;
+use cairn_namespace::{Caller, Command, Entry, InodeId, cache, encryption, query};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -234,28 +236,64 @@ fn mkdirs(path: &str) -> Command {
 }
 
 #[test]
-fn snapshots_are_named_and_nothing_is_written() {
+fn what_an_image_cannot_have_is_named_and_nothing_is_written() {
+    let here = Imported::new();
+    let truncate = Truncate {
+        path: "/plain/several blocks".into(),
+        new_len: 5,
+        holder: "me".into(),
+        client_machine: "here".into(),
+    };
+    here.run(vec![truncate.into()]);
+    let error = here.export().unwrap_err();
+    assert!(matches!(error, ExportError::Refused(_)), "{error}");
+    assert!(error.to_string().contains("files that are being cut off"), "{error}");
+    assert!(!here.to().join("current").exists());
+    let file = here.dir.path().join("image");
+    assert!(export(&here.data(), &Target::File(file.clone()), CACHE_LEN).is_err());
+    assert!(!file.exists() && !md5_name(&file).exists());
+}
+
+#[test]
+fn snapshots_go_there_and_back() {
     let here = Imported::new();
     let (path, name) = ("/s".to_string(), "one".to_string());
     here.run(vec![
         mkdirs("/s/below"),
         AllowSnapshot { path: path.clone() }.into(),
         CreateSnapshot { path: path.clone(), name: name.clone() }.into(),
+        mkdirs("/s/later"),
+        RenameTo {
+            src: "/s/below".into(),
+            dst: "/plain/out".into(),
+            overwrite: false,
+            to_trash: false,
+        }
+        .into(),
     ]);
-    let error = here.export().unwrap_err();
-    assert!(matches!(error, ExportError::Refused(_)), "{error}");
-    assert!(error.to_string().contains("snapshots: delete them first"), "{error}");
-    assert!(!here.to().join("current").exists());
-    let file = here.dir.path().join("image");
-    assert!(export(&here.data(), &Target::File(file.clone()), CACHE_LEN).is_err());
-    assert!(!file.exists() && !md5_name(&file).exists());
+    let exported = here.export().unwrap();
+    assert_eq!(exported.written.counts.snapshots, 1);
+    let imported = again(&here);
+    assert_eq!(imported.counts, exported.written.counts);
+    let again = here.dir.path().join("again");
+    assert_eq!(check_folder(&again, CACHE_LEN).unwrap().problems, Vec::<String>::new());
+    let ns = Namesystem::open(&again, NamesystemOptions::default()).unwrap();
+    let is_there = |path: &str| {
+        let caller = Caller::system();
+        ns.read(|store| query::get_file_info(store, &caller, path)).unwrap().is_some()
+    };
+    let paths = ["/s/.snapshot/one/below", "/s/later", "/plain/out"];
+    assert!(paths.iter().all(|path| is_there(path)));
+    assert!(!is_there("/s/.snapshot/one/later") && !is_there("/s/below"));
+    ns.close();
 
-    here.run(vec![DeleteSnapshot { path: path.clone(), name }.into()]);
-    // Nothing has cleaned up since, if there is anything to clean.
-    if let Ok(exported) = here.export() {
-        let told = told(&exported.image);
-        assert_eq!(told.snapshottable.len(), 2);
-    }
+    here.run(vec![
+        DeleteSnapshot { path: path.clone(), name }.into(),
+        Purge { limit: 1000 }.into(),
+    ]);
+    fs::remove_dir_all(here.to()).unwrap();
+    let exported = here.export().unwrap();
+    assert_eq!(told(&exported.image).snapshottable.len(), 2);
 }
 
 #[test]

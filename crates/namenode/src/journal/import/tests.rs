@@ -1,4 +1,5 @@
 use super::*;
+use crate::journal::export::{Target, export};
 use crate::journal::offline::check_folder;
 use crate::journal::{Namesystem, NamesystemOptions};
 use cairn_fsimage::write::{Common, Directory, ImageWriter};
@@ -11,6 +12,17 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 const CACHE_LEN: usize = 16 << 20;
+/// Snapshots that the log leaves.
+const SNAPSHOTS: [(&str, &str); 8] = [
+    ("/snap", "third"),
+    ("/log/snapshots", "last"),
+    ("/moves", "s2"),
+    ("/snap", "first"),
+    ("/moves", "s1"),
+    ("/log/snapshots", "one"),
+    ("/snap", "fourth"),
+    ("/moves", "s3"),
+];
 /// Paths in snapshots that Hadoop's client saw when the log had ended.
 const IN_SNAPSHOTS: usize = 53;
 const VERSION: &str = "namespaceID=NS\nblockpoolID=BP-1-127.0.0.1-2\nstorageType=NAME_NODE\ncTime=3\n\
@@ -236,17 +248,26 @@ fn what_was_done_since_the_image_is_done_here() {
     let imported = folder.import_with_log().unwrap();
     assert!(imported.transaction > folder.last + 300, "{}", imported.transaction);
     assert_eq!(imported.counts.open, 4);
-    let snapshots = [
-        ("/snap", "third"),
-        ("/log/snapshots", "last"),
-        ("/moves", "s2"),
-        ("/snap", "first"),
-        ("/moves", "s1"),
-        ("/log/snapshots", "one"),
-        ("/snap", "fourth"),
-        ("/moves", "s3"),
-    ];
-    check_imported(&folder, &imported, name, &snapshots, IN_SNAPSHOTS);
+    check_imported(&folder, &imported, name, &SNAPSHOTS, IN_SNAPSHOTS);
+}
+
+#[test]
+fn snapshots_that_were_exported_are_what_they_were() {
+    let name = "hadoop-3.5.0-log";
+    let first = Folder::of(&format!("{name}.fsimage"));
+    first.put_log(&format!("{name}.edits"));
+    let imported = first.import_with_log().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let target = Target::Folder(dir.path().join("name"));
+    let exported = export(&first.made(), &target, CACHE_LEN).unwrap();
+    let counts = exported.written.counts;
+    assert_eq!((counts.snapshots, counts.open), (imported.counts.snapshots, imported.counts.open));
+    assert_eq!(counts.blocks, imported.counts.blocks);
+    let (image, last) = (exported.image, exported.transaction);
+    let again = Folder { dir, image, last };
+    let imported = again.import().unwrap();
+    assert_eq!(imported.counts, counts);
+    check_imported(&again, &imported, name, &SNAPSHOTS, IN_SNAPSHOTS);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 package cairn.interop;
 
+import cairn.interop.differential.Seeded;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.net.URI;
@@ -44,6 +45,7 @@ import org.apache.hadoop.io.erasurecode.ECSchema;
  * Scene fill FS ALL           makes it; with ALL yes there are snapshots, what they keep, and cache pools as well, with more
  *                             there is also what was moved from one snapshot to the next
  * Scene change FS             leaves safe mode, and does what every kind of operation can; some files are open then
+ * Scene calls FS SEED N       leaves safe mode, and makes N of the calls that the differential test makes of a seed
  * Scene save FS               has the NameNode write its image, in safe mode
  * Scene compile               does nothing: whoever starts it has it compiled
  * Scene facts FS              prints what is there: a line for each path, and one for what else there is
@@ -76,6 +78,10 @@ public final class Scene {
         }
       }
       case "change" -> scene.change();
+      case "calls" -> {
+        scene.fs.setSafeMode(SafeModeAction.LEAVE);
+        Seeded.run(args[1], new HdfsConfiguration(), Long.parseLong(args[2]), Integer.parseInt(args[3]));
+      }
       case "save" -> scene.save();
       case "diffs" -> scene.diffs();
       case "facts" -> scene.facts();
