@@ -221,6 +221,11 @@ impl ClientError {
         self.is_remote(class::RPC_NO_SUCH_METHOD)
     }
 
+    /// Whether the server does not serve the protocol, as a NameNode of no quorum does not that of members.
+    pub fn is_unknown_protocol(&self) -> bool {
+        self.is_remote(class::RPC_NO_SUCH_PROTOCOL)
+    }
+
     /// What kind of failure it is, as the standard library names kinds; `Other` for most.
     pub fn kind(&self) -> io::ErrorKind {
         use io::ErrorKind as Kind;

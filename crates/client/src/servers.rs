@@ -12,6 +12,7 @@ use prost::Message;
 use std::time::Duration;
 
 const RECONFIGURATION: &str = "org.apache.hadoop.hdfs.protocol.ReconfigurationProtocol";
+const MEMBERS: &str = "cairn.MembersProtocol";
 const DATANODE: &str = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol";
 const USER_MAPPINGS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
 const REFRESH_USERS: &str = "org.apache.hadoop.security.RefreshUserMappingsProtocol";
@@ -164,6 +165,39 @@ impl Server {
                     self.call(REFRESH_QUEUE, "refreshCallQueue", &request).await?;
             }
         }
+        Ok(())
+    }
+
+    /// What a member of a quorum of NameNodes says of itself, and knows of the others.
+    pub async fn members(&self) -> Result<Members> {
+        let told: GetMembersResponseProto =
+            self.call(MEMBERS, "getMembers", &GetMembersRequestProto {}).await?;
+        let member = |member: QuorumMemberProto| QuorumMember {
+            name: member.name,
+            id: member.id,
+            part: member.part,
+            rpc_address: member.rpc_address,
+            quorum_address: member.quorum_address,
+            last: member.last,
+            is_there: member.is_there,
+            is_ready: member.ready,
+        };
+        Ok(Members {
+            name: told.name,
+            quorum: told.quorum,
+            term: told.term,
+            leader: told.leader,
+            leads: told.leads,
+            last: told.last,
+            is_ready: told.ready,
+            members: told.members.into_iter().map(member).collect(),
+        })
+    }
+
+    /// Has the leader of a quorum shut a member out, or let it join again.
+    pub async fn change_member(&self, name: &str, out: bool) -> Result<()> {
+        let request = ChangeMemberRequestProto { name: name.to_string(), out };
+        let _: ChangeMemberResponseProto = self.call(MEMBERS, "changeMember", &request).await?;
         Ok(())
     }
 

@@ -5,6 +5,7 @@ mod admin;
 mod caching;
 mod encryption;
 mod groups;
+mod members;
 mod snapshot;
 mod xattr;
 
@@ -13,6 +14,7 @@ pub use admin::*;
 pub use caching::*;
 pub use encryption::*;
 pub use groups::*;
+pub use members::*;
 pub use snapshot::*;
 pub use xattr::*;
 

@@ -1,7 +1,10 @@
 //! The lead of a quorum in one term: what makes a NameNode's entries agreed on, and its answers true.
 
+use crate::clock::wall_ms;
+use crate::config::quorum::QuorumConfig;
 use crate::journal::agree::{Agree, NotAgreed};
-use crate::quorum::Member;
+use crate::members::{self, Row};
+use crate::quorum::{Member, Status};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
@@ -9,7 +12,10 @@ use tokio::sync::watch;
 /// See the module. Once it is lost it never comes back: who leads again has another one.
 pub(crate) struct Lead {
     member: Arc<Member>,
+    config: QuorumConfig,
     term: u64,
+    /// Since when, ms since the epoch.
+    since_ms: u64,
     logged: AtomicU64,
     stored: AtomicU64,
     is_lost: watch::Sender<bool>,
@@ -17,9 +23,28 @@ pub(crate) struct Lead {
 
 impl Lead {
     /// Of a member that leads in that term, and has the entries up to `last`.
-    pub fn new(member: Arc<Member>, term: u64, last: u64) -> Lead {
-        let is_lost = watch::Sender::new(false);
-        Lead { member, term, logged: last.into(), stored: AtomicU64::default(), is_lost }
+    pub fn new(member: Arc<Member>, config: QuorumConfig, term: u64, last: u64) -> Lead {
+        Lead {
+            member,
+            config,
+            term,
+            since_ms: wall_ms(),
+            logged: last.into(),
+            stored: AtomicU64::default(),
+            is_lost: watch::Sender::new(false),
+        }
+    }
+
+    /// Since when it lasts, ms since the epoch.
+    pub fn since_ms(&self) -> u64 {
+        self.since_ms
+    }
+
+    /// What is known of all members.
+    pub fn members(&self) -> (Status, Vec<Row>) {
+        let status = self.member.status();
+        let rows = members::rows(&status, &self.config.id, &self.config.members);
+        (status, rows)
     }
 
     /// Whether nobody else can lead at this moment: what is answered now is so.

@@ -41,6 +41,7 @@ mod last_inputs;
 mod lazy_files;
 mod lead;
 mod leases;
+mod members;
 pub mod memory;
 pub mod node;
 mod operations;

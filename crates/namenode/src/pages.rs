@@ -248,6 +248,7 @@ fn file_system(node: &NameNode, view: &View, encryption_zones: usize) -> Value {
 
 fn name_node_status(node: &NameNode) -> Value {
     let (slow_peers, slow_disks) = slow::attributes(node);
+    let since_ms = node.lead.as_ref().map_or(0, |lead| lead.since_ms());
     json!({
         "name": "Hadoop:service=NameNode,name=NameNodeStatus",
         "modelerType": "cairn.NameNode",
@@ -255,7 +256,7 @@ fn name_node_status(node: &NameNode) -> Value {
         "HostAndPort": node.rpc_addr.to_string(),
         "SecurityEnabled": false,
         "State": "active",
-        "LastHATransitionTime": 0,
+        "LastHATransitionTime": since_ms,
         "SlowPeersReport": slow_peers,
         "SlowDisksReport": slow_disks,
     })

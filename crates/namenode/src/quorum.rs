@@ -9,6 +9,7 @@
 
 mod carrier;
 mod disk;
+mod force;
 mod hello;
 mod incoming;
 mod link;
@@ -18,6 +19,7 @@ mod writer;
 
 pub use carrier::{NotAgreed, Place, StartError, Status};
 pub use disk::{Disk, DiskError};
+pub use force::{Left, begin_anew, left};
 pub use incoming::Snapshot;
 pub use link::{Key, LinkError};
 pub use member::{Member, Options, found};

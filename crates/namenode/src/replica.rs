@@ -10,7 +10,10 @@
 //! Tested in `tests/it/replica.rs`, and with processes that are killed in `crates/cairn/tests/it/quorum.rs`.
 
 mod agreed;
+mod forced;
 mod front;
+
+pub use forced::{Forced, force};
 
 use std::collections::BTreeSet;
 use std::io;
@@ -226,9 +229,9 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
     let kept = Arc::new(KeptReports::new(&config));
     let front = Front::new(
         standing.clone(),
-        (quorum.id.clone(), Arc::clone(&member)),
+        (&quorum, Arc::clone(&member)),
         (operators, Arc::clone(&kept)),
-        (Secret::of(key.bytes()), quorum.forwards),
+        Secret::of(key.bytes()),
     );
     let front = Arc::new(front.map_err(quorum::StartError::Random)?);
     let (stop, stopped) = watch::channel(false);
@@ -446,7 +449,8 @@ impl Roles {
 
     /// Leads until that is over.
     async fn lead(mut self, term: u64, last: u64) -> Result<Roles, ReplicaError> {
-        let lead = Arc::new(Lead::new(Arc::clone(&self.member), term, last));
+        let (member, config) = (Arc::clone(&self.member), self.quorum.clone());
+        let lead = Arc::new(Lead::new(member, config, term, last));
         let ends = Arc::new(AtomicBool::new(false));
         let (watched, told, member) =
             (Arc::clone(&lead), Arc::clone(&ends), Arc::clone(&self.member));

@@ -25,4 +25,6 @@ mod quorum;
 pub use encoding::Malformed;
 pub use entry::{Ballot, Base, DATA_LEN_MAX, Entry, Payload, Reach, Saved};
 pub use member::{Change, Member, MemberId, Membership, NAME_LEN_MAX};
-pub use quorum::{ELECTION_TURNS, NotProposed, Progress, Quorum, QuorumError, Ready, Role};
+pub use quorum::{
+    ELECTION_TURNS, NotChanged, NotProposed, Progress, Quorum, QuorumError, Ready, Role,
+};

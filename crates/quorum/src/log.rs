@@ -1,6 +1,7 @@
 //! The log as the library reads it: in memory, from its base on.
 
 use crate::entry::{Base, Entry, Saved};
+use crate::member::Member;
 use raft::eraftpb::{self, ConfState, HardState, Snapshot};
 use raft::{GetEntriesContext, RaftState, Storage, StorageError};
 use std::collections::VecDeque;
@@ -65,7 +66,8 @@ impl Storage for Log {
     fn initial_state(&self) -> Result<RaftState> {
         let members = &self.base.members.0;
         let of = |is_voter: bool| {
-            let these = members.iter().filter(move |(_, member)| member.is_voter == is_voter);
+            let is_it = move |member: &Member| member.is_voter == is_voter && !member.is_out;
+            let these = members.iter().filter(move |(_, member)| is_it(member));
             these.map(|(id, _)| id.0).collect::<Vec<u64>>()
         };
         let conf_state = ConfState::from((of(true), of(false)));

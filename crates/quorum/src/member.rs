@@ -10,6 +10,9 @@ use std::fmt;
 /// Members that there can be, so that what a peer tells has a bound.
 pub const MEMBERS_MAX: usize = 64;
 
+/// What is written of who is no member any more, where others have whether they vote.
+const OUT: u8 = 2;
+
 /// Bytes of a name.
 pub const NAME_LEN_MAX: usize = 256;
 
@@ -40,6 +43,15 @@ pub struct Member {
     pub name: String,
     /// Whether it votes and counts; a learner only follows.
     pub is_voter: bool,
+    /// Whether it is no member any more, and nobody who is called so joins.
+    pub is_out: bool,
+}
+
+impl Member {
+    /// One that follows, and does not vote.
+    pub fn learner(name: &str) -> Member {
+        Member { name: name.to_string(), is_voter: false, is_out: false }
+    }
 }
 
 /// All members.
@@ -49,7 +61,7 @@ pub struct Membership(pub BTreeMap<MemberId, Member>);
 impl Membership {
     /// The one of a quorum that has just been founded.
     pub fn founded(id: MemberId, name: &str) -> Membership {
-        Membership([(id, Member { name: name.to_string(), is_voter: true })].into())
+        Membership([(id, Member { is_voter: true, ..Member::learner(name) })].into())
     }
 
     /// Those who vote.
@@ -66,8 +78,7 @@ impl Membership {
     pub fn change(&mut self, change: &Change) {
         match change {
             Change::AddLearner { id, name } => {
-                let member = Member { name: name.clone(), is_voter: false };
-                self.0.insert(*id, member);
+                self.0.insert(*id, Member::learner(name));
             }
             Change::Promote { id } => {
                 if let Some(member) = self.0.get_mut(id) {
@@ -77,6 +88,11 @@ impl Membership {
             Change::Remove { id } => {
                 self.0.remove(id);
             }
+            Change::ShutOut { id } => {
+                if let Some(member) = self.0.get_mut(id) {
+                    (member.is_voter, member.is_out) = (false, true);
+                }
+            }
         }
     }
 
@@ -85,7 +101,7 @@ impl Membership {
         put_u64(out, self.0.len() as u64);
         for (id, member) in &self.0 {
             put_u64(out, id.0);
-            out.push(u8::from(member.is_voter));
+            out.push(if member.is_out { OUT } else { u8::from(member.is_voter) });
             put_bytes(out, member.name.as_bytes());
         }
     }
@@ -96,9 +112,14 @@ impl Membership {
         let mut members = BTreeMap::new();
         for _ in 0..count {
             let id = MemberId::decode(input)?;
-            let is_voter = input.flag()?;
+            let (is_voter, is_out) = match input.byte()? {
+                0 => (false, false),
+                1 => (true, false),
+                OUT => (false, true),
+                _ => return Err(Malformed("what a member is")),
+            };
             let name = input.text(NAME_LEN_MAX)?;
-            members.insert(id, Member { name, is_voter });
+            members.insert(id, Member { name, is_voter, is_out });
         }
         Ok(Membership(members))
     }
@@ -124,13 +145,21 @@ pub enum Change {
         /// Who.
         id: MemberId,
     },
+    /// The same, and nobody who is called so joins.
+    ShutOut {
+        /// Who.
+        id: MemberId,
+    },
 }
 
 impl Change {
     /// Whom it is about.
     pub fn id(&self) -> MemberId {
         match self {
-            Change::AddLearner { id, .. } | Change::Promote { id } | Change::Remove { id } => *id,
+            Change::AddLearner { id, .. }
+            | Change::Promote { id }
+            | Change::Remove { id }
+            | Change::ShutOut { id } => *id,
         }
     }
 
@@ -139,6 +168,7 @@ impl Change {
             Change::AddLearner { name, .. } => (1, name.as_str()),
             Change::Promote { .. } => (2, ""),
             Change::Remove { .. } => (3, ""),
+            Change::ShutOut { .. } => (4, ""),
         };
         let mut out = vec![kind];
         put_u64(&mut out, self.id().0);
@@ -156,6 +186,7 @@ impl Change {
             1 => Ok(Change::AddLearner { id, name }),
             2 => Ok(Change::Promote { id }),
             3 => Ok(Change::Remove { id }),
+            4 => Ok(Change::ShutOut { id }),
             _ => Err(Malformed("kind of change")),
         }
     }

@@ -2,14 +2,17 @@
 
 mod handover;
 mod lost;
+mod membership;
+
+pub use membership::NotChanged;
 
 use crate::encoding::Malformed;
 use crate::entry::{Ballot, Base, Entry, Payload, Reach, Saved};
 use crate::lease::Lease;
 use crate::log::Log;
-use crate::member::{Change, Member, MemberId, Membership};
+use crate::member::{Member, MemberId, Membership};
 use crate::message::{Body, Message};
-use raft::eraftpb::{self, ConfChange, ConfChangeType, MessageType};
+use raft::eraftpb::{self, MessageType};
 use raft::{RawNode, StateRole, Storage};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,9 +29,6 @@ const HELD_BACK_TURNS: usize = 2 * ELECTION_TURNS + 1;
 /// Turns for which a lease lasts: as a turn may come just behind a heartbeat, and clocks do not run quite alike, less than
 /// [`ELECTION_TURNS`].
 const LEASE_TURNS: u32 = 8;
-
-/// Entries that a learner may lack when it begins to vote.
-const NEARLY: u64 = 16;
 
 /// Bytes of entries in one message, more if one entry is longer.
 const MESSAGE_LEN_GOAL: u64 = 1 << 20;
@@ -197,7 +197,7 @@ impl Quorum {
         }
         self.members_at = entry.index;
         let Payload::Change(change) = &entry.payload else { return false };
-        let _ = self.node.apply_conf_change(&to_raft(change));
+        let _ = self.node.apply_conf_change(&membership::to_raft(change));
         self.members.change(change);
         true
     }
@@ -227,6 +227,7 @@ impl Quorum {
             self.node.tick();
             self.draw();
         }
+        self.leave();
         self.end_handover();
         self.tell_who_is_behind();
     }
@@ -317,18 +318,6 @@ impl Quorum {
         }
         self.node.propose(Vec::new(), data).map_err(|_| NotProposed::NotLeader)?;
         Ok((self.node.raft.term, self.node.raft.raft_log.last_index()))
-    }
-
-    /// Has everybody agree on other members, if it leads and no other change is under way.
-    pub fn change(&mut self, change: &Change) -> Result<(), NotProposed> {
-        if !self.is_leader() {
-            return Err(NotProposed::NotLeader);
-        }
-        if self.node.raft.has_pending_conf() {
-            return Err(NotProposed::Busy);
-        }
-        let context = change.to_bytes();
-        self.node.propose_conf_change(context, to_raft(change)).map_err(|_| NotProposed::NotLeader)
     }
 
     /// What is to be done, if anything is.
@@ -430,34 +419,6 @@ impl Quorum {
         index > log.base().index && log.term(index).ok() != Some(term)
     }
 
-    /// What is to be changed next so that those who are there under their names now are the voters: somebody new follows,
-    /// votes when it has nearly all, and then takes the place of who had its name before. None if it does not lead, or has
-    /// nothing to change.
-    pub fn next_change(&self, present: &BTreeMap<String, MemberId>) -> Option<Change> {
-        if self.role() != (Role::Leader { is_ready: true }) || self.node.raft.has_pending_conf() {
-            return None;
-        }
-        let stranger = present.iter().find(|(_, id)| !self.members.0.contains_key(id));
-        if let Some((name, id)) = stranger {
-            return Some(Change::AddLearner { id: *id, name: name.clone() });
-        }
-        let progress = self.progress();
-        let has_nearly_all = |known: &Progress| known.matched + NEARLY >= self.last_committed();
-        let learner = progress.iter().find(|(id, known)| {
-            let is_there = present.get(&known.member.name) == Some(id);
-            !known.member.is_voter && is_there && known.is_active && has_nearly_all(known)
-        });
-        if let Some((id, _)) = learner {
-            return Some(Change::Promote { id: *id });
-        }
-        let is_replaced = |id: MemberId, member: &Member| {
-            let other = present.get(&member.name).filter(|other| **other != id);
-            id != self.me && other.is_some_and(|other| self.members.is_voter(*other))
-        };
-        let old = self.members.0.iter().find(|(id, member)| is_replaced(**id, member));
-        old.map(|(id, _)| Change::Remove { id: *id })
-    }
-
     /// Where its log begins.
     pub fn base(&self) -> &Base {
         self.node.store().base()
@@ -542,13 +503,4 @@ impl Quorum {
         let index = self.node.raft.raft_log.persisted;
         Reach { term: self.node.raft.raft_log.term(index).unwrap_or(0), index }
     }
-}
-
-fn to_raft(change: &Change) -> ConfChange {
-    let kind = match change {
-        Change::AddLearner { .. } => ConfChangeType::AddLearnerNode,
-        Change::Promote { .. } => ConfChangeType::AddNode,
-        Change::Remove { .. } => ConfChangeType::RemoveNode,
-    };
-    ConfChange { node_id: change.id().0, change_type: kind, ..Default::default() }
 }

@@ -2,6 +2,7 @@
 
 mod datanodes;
 mod leave;
+mod members;
 mod namenode;
 mod operator;
 mod quotas;
@@ -59,6 +60,8 @@ enum AdminCommand {
     GetBalancerBandwidth(datanodes::Address),
     /// Have DataNodes be away for a while, and wait until they may be switched off
     Maintenance(leave::Maintenance),
+    /// Show the NameNodes of a quorum, shut one out, or let it join again
+    Members(members::Members),
     /// Have the NameNode write what it knows of blocks and DataNodes into a file of its folder
     Metasave(namenode::Metasave),
     /// List files that are open for writing
@@ -144,6 +147,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         Do::FinalizeUpgrade => upgrade::finalize(&operator).await,
         Do::GetBalancerBandwidth(args) => args.bandwidth(&operator).await,
         Do::Maintenance(args) => args.run(&operator).await,
+        Do::Members(args) => args.run(&operator).await,
         Do::Metasave(args) => args.run(&operator).await,
         Do::OpenFiles(args) => args.run(&operator).await,
         Do::ProvisionSnapshotTrash(args) => args.run(&operator).await,

@@ -3,6 +3,7 @@
 mod backup;
 mod check;
 mod export;
+mod force_quorum;
 mod import;
 
 use crate::service::ServiceManager;
@@ -48,6 +49,8 @@ enum What {
     Check(check::Check),
     /// Write the namespace as Hadoop's fsimage, from which Hadoop's NameNode goes on with the same DataNodes
     Export(export::Export),
+    /// Go on with this NameNode alone where a majority of its quorum is lost for good, or say what that would lose
+    ForceQuorum(force_quorum::ForceQuorum),
     /// Make a namespace of Hadoop's fsimage, whose DataNodes then go on with their disks as they are
     Import(import::Import),
     /// Make a namespace of backups, as it was at any moment that they have
@@ -60,6 +63,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         Some(What::Backup(backup)) => return backup.run(settings).await,
         Some(What::Check(check)) => return check.run(settings).await,
         Some(What::Export(export)) => return export.run(settings).await,
+        Some(What::ForceQuorum(force)) => return force.run(settings).await,
         Some(What::Import(import)) => return import.run(settings).await,
         Some(What::Restore(restore)) => return restore.run(settings).await,
         None => {}

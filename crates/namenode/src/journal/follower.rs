@@ -12,7 +12,9 @@ use super::options::NamesystemOptions;
 use super::outcomes::unread;
 use super::recent::Recent;
 use super::replay::Replay;
+use super::restored::{self, Restored};
 use super::rollback;
+use crate::clock::wall_ms;
 use crate::store::{Identity, Store};
 use cairn_namespace::query;
 use std::fs::File;
@@ -144,6 +146,22 @@ impl Follower {
             (self.stored, self.stored_at) = (last, Instant::now());
         }
         Ok(self.stored)
+    }
+}
+
+impl Follower {
+    /// Has the namespace go on behind what it has on a timeline of its own, as after a restore: with numbers that were not
+    /// given out, and with nothing deleted before somebody has accepted it. Blocks.
+    pub fn begin_anew(mut self, dir: &Path) -> Result<Restored, FollowError> {
+        let sequence = self.last();
+        self.log.sync().map_err(Fatal::Append)?;
+        self.replay.store().map_err(Fatal::from)?;
+        let entry_ms = self.store.position().times.wall_ms;
+        let restored = Restored { sequence, entry_ms, at_ms: wall_ms() };
+        let io = |source| OpenError::Io { path: dir.to_owned(), source };
+        restored::write(dir, restored).map_err(io)?;
+        rollback::begin_anew(dir, &self.identity, &self.store, sequence)?;
+        Ok(restored)
     }
 }
 

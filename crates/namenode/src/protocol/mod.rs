@@ -35,6 +35,8 @@ pub(crate) use crate::security::LIFELINE;
 pub(crate) const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
 const NAMENODE: &str = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol";
 pub(crate) const HA: &str = "org.apache.hadoop.ha.HAServiceProtocol";
+/// Of the members of a quorum; served around the NameNode, whoever leads.
+pub(crate) const MEMBERS: &str = "cairn.MembersProtocol";
 const USER_MAPPINGS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
 const REFRESH_USERS: &str = "org.apache.hadoop.security.RefreshUserMappingsProtocol";
 const REFRESH_POLICY: &str =

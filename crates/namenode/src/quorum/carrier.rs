@@ -12,8 +12,8 @@ use super::writer::{Done, Job, Writer};
 use crate::clock::since_boot;
 use cairn_net::held::held;
 use cairn_quorum::{
-    Ballot, Base, ELECTION_TURNS, Entry, MemberId, Membership, Payload, Progress, Quorum,
-    QuorumError, Ready, Role, Saved,
+    Ballot, Base, ELECTION_TURNS, Entry, MemberId, Membership, NotChanged, Payload, Progress,
+    Quorum, QuorumError, Ready, Role, Saved,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -84,6 +84,12 @@ pub struct Status {
     pub last: u64,
     /// All members.
     pub members: Membership,
+    /// The number that was drawn for the quorum; 0 if it is in none yet.
+    pub quorum: u64,
+    /// How often another one has led since this one was started.
+    pub changes: u64,
+    /// It would serve well if it led.
+    pub is_ready: bool,
     /// How far each is, if it leads.
     pub progress: BTreeMap<MemberId, Progress>,
     /// Who was heard of lately, by name, and whether it is ready to lead.
@@ -93,7 +99,7 @@ pub struct Status {
     /// Where its log begins.
     pub base: Base,
     /// Until when nobody else can lead, by the clock since boot.
-    lease: Option<Duration>,
+    pub(crate) lease: Option<Duration>,
     /// Why it has stopped.
     pub failed: Option<String>,
 }
@@ -119,6 +125,12 @@ pub(super) enum Input {
     /// To whom, by name; answered with who it is.
     HandOver(Option<String>, Sender<Option<String>>),
     AskForLead(Sender<bool>),
+    /// Who is called so is shut out, or let in again.
+    Change {
+        name: String,
+        out: bool,
+        reply: Sender<Result<(), NotChanged>>,
+    },
     Close,
 }
 
@@ -353,13 +365,23 @@ impl Carrier {
                 Done::Failed(why) => self.fail(why),
             },
             (Input::HandOver(to, reply), _) => {
-                // Who has asked may have gone away.
-                let _ = reply.send(self.hand_over(to.as_deref()));
+                let told = self.hand_over(to.as_deref());
+                // Who has asked sees that this one answers no more.
+                self.tell();
+                let _ = reply.send(told);
             }
             (Input::AskForLead(reply), core) => {
                 let asked = core.as_mut().is_some_and(|core| core.quorum.ask_for_lead());
                 // Who has asked may have gone away.
                 let _ = reply.send(asked);
+            }
+            (Input::Change { name, out, reply }, Some(core)) => {
+                let changed = match out {
+                    true => core.quorum.shut_out(&name),
+                    false => core.quorum.let_in(&name),
+                };
+                // Who has asked may have gone away.
+                let _ = reply.send(changed);
             }
             (Input::Forget(index), Some(core)) => {
                 if let Some(base) = core.quorum.compact(index) {
@@ -449,12 +471,20 @@ impl Carrier {
         let name = |id: MemberId| quorum.members().0.get(&id).map(|member| member.name.clone());
         let leads = quorum.role() == Role::Leader { is_ready: true } && !quorum.is_handing_over();
         self.own.is_behind(quorum.is_behind());
+        let leader = quorum.leader().and_then(name);
+        let own = self.own.hello();
+        let before = held(&self.status).clone();
+        let is_another =
+            leader.is_some() && (&leader, quorum.term()) != (&before.leader, before.term);
         *held(&self.status) = Status {
             leads,
             wants: self.wants.keys().filter(|_| leads).cloned().collect(),
             base: quorum.base().clone(),
             term: quorum.term(),
-            leader: quorum.leader().and_then(name),
+            leader,
+            quorum: own.quorum,
+            changes: before.changes + u64::from(is_another),
+            is_ready: own.is_ready,
             last: quorum.last_committed(),
             members: quorum.members().clone(),
             progress: quorum.progress(),

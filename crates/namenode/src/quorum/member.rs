@@ -9,7 +9,7 @@ use super::port::{Hears, Port, SendError, send_snapshot};
 use crate::clock::since_boot;
 use cairn_net::held::held;
 use cairn_net::storage_dir;
-use cairn_quorum::{Base, Entry, MemberId, Quorum, Saved};
+use cairn_quorum::{Base, Entry, MemberId, NotChanged, Quorum, Saved};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
@@ -50,17 +50,17 @@ pub fn found(dir: &Path, name: &str) -> Result<bool, StartError> {
 }
 
 /// Has the folder until the file is closed: two members would write over each other's promises.
-fn lock(dir: &Path) -> Result<File, StartError> {
+pub(super) fn lock(dir: &Path) -> Result<File, StartError> {
     std::fs::create_dir_all(dir)?;
     storage_dir::lock(dir)?.ok_or_else(|| StartError::InUse { path: dir.to_owned() })
 }
 
-fn new_id() -> Result<MemberId, StartError> {
+pub(super) fn new_id() -> Result<MemberId, StartError> {
     new_number().map(MemberId)
 }
 
 /// One that nobody else has; never 0.
-fn new_number() -> Result<u64, StartError> {
+pub(super) fn new_number() -> Result<u64, StartError> {
     Ok(getrandom::u64().map_err(StartError::Random)?.max(1))
 }
 
@@ -207,6 +207,14 @@ impl Member {
     pub fn ask_for_lead(&self) -> bool {
         let (reply, answer) = channel();
         self.inputs.send(Input::AskForLead(reply)).is_ok() && answer.recv().unwrap_or(false)
+    }
+
+    /// Has who is called so be no member any more, or join again when it is there. None if this member has ended. It is
+    /// agreed on when the status says so.
+    pub fn change(&self, name: &str, out: bool) -> Option<Result<(), NotChanged>> {
+        let (reply, answer) = channel();
+        self.inputs.send(Input::Change { name: name.to_string(), out, reply }).ok()?;
+        answer.recv().ok()
     }
 
     /// Has the others know whether it would serve well if it led, as it does unless this says otherwise.

@@ -3,12 +3,15 @@
 //! A client sees no failover: while nobody leads, or who leads is not ready, its call waits for a while, and one that was
 //! under way when the lead was lost is repeated at the next leader, which knows by its number whether it was carried out.
 
+mod members;
+
+use crate::config::quorum::QuorumConfig;
 use crate::handing_on::{self, Handed, HandsOn, Secret, Takes};
 use crate::kept_reports::KeptReports;
 use crate::lead::Lead;
 use crate::protocol::datanode::following;
 use crate::protocol::ha::{self, Ready};
-use crate::protocol::{Answers, HA, LIFELINE, Protocols, answers, logged};
+use crate::protocol::{Answers, HA, LIFELINE, MEMBERS, Protocols, answers, logged};
 use crate::quorum::Member;
 use crate::refusal::{Answer, Refusal, answer};
 use crate::standing::Standing;
@@ -63,8 +66,7 @@ pub(super) struct Front {
     /// Whose namespace it has, if it has one.
     identity: RwLock<Option<Identity>>,
     standing: watch::Receiver<Standing>,
-    /// What the configuration calls it.
-    id: String,
+    config: QuorumConfig,
     member: Arc<Member>,
     operators: Operators,
     kept: Arc<KeptReports>,
@@ -77,19 +79,19 @@ impl Front {
     /// Of a member that does not lead yet. Fails if the system has no random numbers.
     pub fn new(
         standing: watch::Receiver<Standing>,
-        (id, member): (String, Arc<Member>),
+        (config, member): (&QuorumConfig, Arc<Member>),
         (operators, kept): (Operators, Arc<KeptReports>),
-        (secret, forwards): (Secret, bool),
+        secret: Secret,
     ) -> Result<Front, getrandom::Error> {
         Ok(Front {
             leading: RwLock::default(),
             identity: RwLock::default(),
             standing,
-            id,
+            config: config.clone(),
             member,
             operators,
             kept,
-            hands_on: forwards.then(|| HandsOn::new(secret.clone(), PATIENCE)),
+            hands_on: config.forwards.then(|| HandsOn::new(secret.clone(), PATIENCE)),
             takes: Takes::new(secret)?,
         })
     }
@@ -251,7 +253,7 @@ impl Front {
 
     fn votes(&self) -> bool {
         let members = self.member.status().members;
-        members.0.values().any(|member| member.name == self.id && member.is_voter)
+        members.0.values().any(|member| member.name == self.config.id && member.is_voter)
     }
 
     /// Has the best of the others lead.
@@ -330,6 +332,8 @@ impl Service for Front {
                 self.operators.access.authorize_call(&call, &self.operators.groups).await?;
                 logged(&call, self.stand(&call).await)
             }
+            // Who may ask for one may ask for the other.
+            MEMBERS => logged(&call, self.of_members(&call).await),
             _ => self.answer(call).await,
         }
     }
@@ -353,6 +357,7 @@ impl Service for Front {
         if protocol == Some(handing_on::PROTOCOL) {
             return Ok(());
         }
+        let protocol = protocol.map(|name| if name == MEMBERS { HA } else { name });
         match self.leading() {
             Some(Leading { service, .. }) => service.authorize(user, protocol, peer).await,
             None => {

@@ -100,6 +100,8 @@ pub struct World {
     has_faults: bool,
     /// Operators have others lead.
     pub hands_over: bool,
+    /// Operators shut members out. No disk forgets anything then: with two that vote that would be lost for good.
+    pub shuts_out: bool,
     /// Everybody has been a voter and has had all since a disk has last forgotten anything: only then may another one.
     is_whole: bool,
     pub acknowledged: u64,
@@ -107,6 +109,7 @@ pub struct World {
     pub torn: u64,
     pub emptied: u64,
     pub handed_over: u64,
+    pub shut_out: u64,
 }
 
 impl World {
@@ -137,12 +140,14 @@ impl World {
             next_id: 3,
             has_faults: true,
             hands_over: true,
+            shuts_out: false,
             is_whole: false,
             acknowledged: 0,
             reads: 0,
             torn: 0,
             emptied: 0,
             handed_over: 0,
+            shut_out: 0,
         }
     }
 
@@ -195,6 +200,8 @@ impl World {
             (0..3).for_each(|at| self.kill(at, self.now));
         } else if self.hands_over && self.dice.one_in(100) {
             self.hand_over(at)?;
+        } else if self.shuts_out && self.dice.one_in(60) {
+            self.shut_out(at);
         } else if self.is_sound() && self.dice.one_in(300) {
             self.empty(at, until);
         } else if self.is_sound() && self.dice.one_in(300) {
@@ -220,10 +227,38 @@ impl World {
         Ok(())
     }
 
+    /// An operator shuts somebody out, or lets somebody in again.
+    fn shut_out(&mut self, at: usize) {
+        let whom = NAMES[self.dice.below(3) as usize];
+        let is_in = self.dice.one_in(2);
+        if !self.is_running(at) {
+            return;
+        }
+        if let Some(process) = &mut self.places[at].process {
+            let changed = match is_in {
+                true => process.quorum.let_in(whom),
+                false => process.quorum.shut_out(whom),
+            };
+            self.shut_out += u64::from(changed.is_ok());
+        }
+    }
+
+    /// Without faults everybody is let in again.
+    fn let_in(&mut self) {
+        for process in self.places.iter_mut().filter_map(|place| place.process.as_mut()) {
+            for name in NAMES {
+                // Nobody but a leader can, and most are in.
+                let _ = process.quorum.let_in(name);
+            }
+        }
+    }
+
     /// Whether a disk may forget something: what two forget nobody may have any more, and then nothing is agreed on again
     /// without an operator.
     fn is_sound(&self) -> bool {
-        self.is_whole && self.places.iter().all(|place| place.disk.ballot.lost.is_none())
+        self.is_whole
+            && !self.shuts_out
+            && self.places.iter().all(|place| place.disk.ballot.lost.is_none())
     }
 
     /// Ends a process and cuts its power: of what was not synced some is there, and the next piece is torn.
@@ -238,7 +273,8 @@ impl World {
                 put(&mut place.disk, &write, self.mistake);
             }
         }
-        let is_torn = |write: &&Write| self.is_whole && !write.entries.is_empty();
+        let may_tear = self.is_whole && !self.shuts_out;
+        let is_torn = |write: &&Write| may_tear && !write.entries.is_empty();
         if let Some(torn) = writes.front().filter(is_torn) {
             let last = torn.entries.last().map(reach);
             let first = torn.entries[0].index;
@@ -576,6 +612,7 @@ impl World {
         self.is_whole = false;
         for _ in 0..6000 {
             self.step()?;
+            self.let_in();
             self.note_whole();
             let ends = self.places.iter().filter_map(|place| place.process.as_ref());
             let ends: Vec<u64> = ends.map(|process| process.agreed).collect();

@@ -602,6 +602,21 @@ pub struct CancelPlanRequestProto {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CancelPlanResponseProto {}
 
+/// `hadoop.hdfs.ChangeMemberRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ChangeMemberRequestProto {
+    /// Field 1000 `name`.
+    #[prost(string, required, tag = "1000")]
+    pub name: ::std::string::String,
+    /// Field 1001 `out`.
+    #[prost(bool, required, tag = "1001")]
+    pub out: bool,
+}
+
+/// `hadoop.hdfs.ChangeMemberResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ChangeMemberResponseProto {}
+
 /// `hadoop.hdfs.CheckAccessRequestProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CheckAccessRequestProto {
@@ -2208,6 +2223,39 @@ pub struct GetLocatedFileInfoResponseProto {
     pub fs: ::core::option::Option<HdfsFileStatusProto>,
 }
 
+/// `hadoop.hdfs.GetMembersRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetMembersRequestProto {}
+
+/// `hadoop.hdfs.GetMembersResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetMembersResponseProto {
+    /// Field 1000 `name`.
+    #[prost(string, required, tag = "1000")]
+    pub name: ::std::string::String,
+    /// Field 1001 `quorum`.
+    #[prost(fixed64, required, tag = "1001")]
+    pub quorum: u64,
+    /// Field 1002 `term`.
+    #[prost(uint64, required, tag = "1002")]
+    pub term: u64,
+    /// Field 1003 `leader`.
+    #[prost(string, optional, tag = "1003")]
+    pub leader: ::core::option::Option<::std::string::String>,
+    /// Field 1004 `leads`.
+    #[prost(bool, required, tag = "1004")]
+    pub leads: bool,
+    /// Field 1005 `last`.
+    #[prost(uint64, required, tag = "1005")]
+    pub last: u64,
+    /// Field 1006 `ready`.
+    #[prost(bool, required, tag = "1006")]
+    pub ready: bool,
+    /// Field 1007 `members`.
+    #[prost(message, repeated, tag = "1007")]
+    pub members: ::std::vec::Vec<QuorumMemberProto>,
+}
+
 /// `hadoop.hdfs.GetPreferredBlockSizeRequestProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetPreferredBlockSizeRequestProto {
@@ -3574,6 +3622,35 @@ pub struct QueryPlanStatusResponseProto {
     /// Field 4 `planFile`.
     #[prost(string, optional, tag = "4")]
     pub plan_file: ::core::option::Option<::std::string::String>,
+}
+
+/// `hadoop.hdfs.QuorumMemberProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct QuorumMemberProto {
+    /// Field 1000 `name`.
+    #[prost(string, required, tag = "1000")]
+    pub name: ::std::string::String,
+    /// Field 1001 `id`.
+    #[prost(fixed64, optional, tag = "1001")]
+    pub id: ::core::option::Option<u64>,
+    /// Field 1002 `part`.
+    #[prost(string, required, tag = "1002")]
+    pub part: ::std::string::String,
+    /// Field 1003 `rpcAddress`.
+    #[prost(string, optional, tag = "1003")]
+    pub rpc_address: ::core::option::Option<::std::string::String>,
+    /// Field 1004 `quorumAddress`.
+    #[prost(string, optional, tag = "1004")]
+    pub quorum_address: ::core::option::Option<::std::string::String>,
+    /// Field 1005 `last`.
+    #[prost(uint64, optional, tag = "1005")]
+    pub last: ::core::option::Option<u64>,
+    /// Field 1006 `isThere`.
+    #[prost(bool, required, tag = "1006")]
+    pub is_there: bool,
+    /// Field 1007 `ready`.
+    #[prost(bool, required, tag = "1007")]
+    pub ready: bool,
 }
 
 /// `hadoop.hdfs.QuotaUsageProto`.

@@ -15,6 +15,7 @@ pub(super) fn regions(pages: &Pages) -> Vec<Region> {
     vec![
         region("safe-mode", safe_mode(&view)),
         region("figures", format!("<div class=\"cards\">{}</div>", cards(pages, &view))),
+        region("members", members(pages)),
         region("layouts", layouts(pages.censuses.look().as_deref())),
         region("about", this(pages)),
     ]
@@ -115,6 +116,29 @@ fn layouts(census: Option<&Census>) -> String {
     }
     out.push_str(&format!("<p class=\"faint\">Counted at {}.</p>", time(census.at_ms)));
     out
+}
+
+/// The members of the quorum that it leads.
+fn members(pages: &Pages) -> String {
+    let Some(lead) = &pages.node.lead else { return String::new() };
+    let (status, rows) = lead.members();
+    let caption = format!("Members of the quorum, term {}", status.term);
+    let columns = ["Member", "Role", "State", "#Entry", "#Lag", "Address"];
+    let mut table = Table::new(&caption, &columns);
+    for row in rows {
+        let lag = row.lag(&status);
+        let role = if row.leads { "leader" } else { row.part.word() };
+        let state = match (row.is_there, row.is_ready) {
+            (true, true) => badge(Tone::Good, "ready"),
+            (true, false) => badge(Tone::Warn, "not ready"),
+            (false, _) => badge(Tone::Bad, "silent"),
+        };
+        let figure = |figure: Option<u64>| figure.map_or(String::new(), number);
+        let address = row.place.map_or(String::new(), |place| place.rpc);
+        table.row().text(&row.name).text(role).html(&state);
+        table.figure(&figure(row.last)).figure(&figure(lag)).text(&address);
+    }
+    table.end("")
 }
 
 fn this(pages: &Pages) -> String {
