@@ -1,20 +1,21 @@
-//! A whole cluster in this process: one NameNode, some DataNodes, real ports, real files.
+//! A whole cluster in this process: one NameNode or the members of a quorum, some DataNodes, real ports, real files.
 //!
-//! The same code as the separate roles. A killed DataNode stops at once, as if its process had died.
+//! The same code as the separate roles. What is killed stops at once, as if its process had died.
 
+mod namenodes;
 mod ports;
 mod storage;
 
-use self::ports::Ports;
+use self::namenodes::{NameNodes, Wanted};
+use self::ports::{LOOPBACK, Ports};
 pub use self::storage::Volumes;
 use crate::config::{self, Configuration, xml};
 use anyhow::{Context, Result, bail};
 use cairn_client::{DataNodeFilter, FileSystem, SafeModeAction};
 use cairn_datanode::{DataDir, DataNode, DataNodeConfig, RunningDataNode};
-use cairn_namenode::config::{NameNodeConfig, RackSource};
-use cairn_namenode::{NameNode, RunningNameNode};
+use cairn_namenode::config::RackSource;
 use serde_json::{Value, json};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -24,20 +25,20 @@ const REPORTS_TIMEOUT: Duration = Duration::from_secs(120);
 const SAFE_MODE_TIMEOUT: Duration = Duration::from_secs(10);
 const REPORTS_POLL: Duration = Duration::from_millis(20);
 
-const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-
 /// What to start.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// How many NameNodes: one, or the members of a quorum.
+    pub namenodes: usize,
     /// How many DataNodes.
     pub datanodes: usize,
     /// In how many racks; DataNode `i` is in rack `i % racks`.
     pub racks: usize,
     /// Folder for all that the cluster keeps.
     pub data: PathBuf,
-    /// RPC port of the NameNode, or 0 for a free one.
+    /// RPC port of the first NameNode, or 0 for a free one.
     pub rpc_port: u16,
-    /// HTTP port of the NameNode, or 0 for a free one.
+    /// HTTP port of the first NameNode, or 0 for a free one.
     pub http_port: u16,
     /// Volumes of the DataNodes, which take the lists in turn; one disk each if there is none.
     pub storage: Vec<Volumes>,
@@ -60,7 +61,7 @@ impl Slot {
 
 /// A running cluster.
 pub struct Cluster {
-    namenode: RunningNameNode,
+    namenodes: NameNodes,
     datanodes: Vec<Slot>,
     data: PathBuf,
     conf: Configuration,
@@ -69,37 +70,35 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts the NameNode, then all DataNodes, and writes a configuration folder for clients.
+    /// Starts the NameNodes, then all DataNodes, and writes a configuration folder for clients.
     pub async fn start(options: Options) -> Result<Cluster> {
-        let Options { datanodes, racks, data, rpc_port, http_port, storage, mut conf } = options;
+        let Options { datanodes, racks, data, storage, .. } = &options;
+        let (datanodes, racks) = (*datanodes, *racks);
         if datanodes == 0 || racks == 0 {
             bail!("a cluster needs at least one DataNode and one rack");
         }
-        std::fs::create_dir_all(&data)
+        if options.namenodes == 0 || options.namenodes == 2 {
+            bail!("one NameNode serves alone, and three or more go on without one of them");
+        }
+        let mut conf = options.conf.clone();
+        std::fs::create_dir_all(data)
             .with_context(|| format!("cannot make the folder {}", data.display()))?;
         let data = data.canonicalize().context("the data folder has no path")?;
         // A cluster that starts as a whole has nobody to wait for once its blocks are reported.
         conf.set_default("dfs.namenode.safemode.extension", "0");
         // Nobody else knows the names of its DataNodes.
         conf.set_default(config::webhdfs::BY_ADDRESS, "true");
-        let mut config = config::namenode::read(&conf)?;
-        config.name_dir = data.join("namenode");
-        config.format_if_empty = true;
-        config.rpc_addr = SocketAddr::new(LOOPBACK, rpc_port);
-        config.http_addr = Some(SocketAddr::new(LOOPBACK, http_port));
-        config.racks = rack_table(datanodes, racks);
-        let namenode = start_namenode(config).await?;
-        conf.set("fs.defaultFS", format!("hdfs://{}", namenode.rpc_addr));
-        if let Some(addr) = namenode.http_addr {
-            conf.set("dfs.namenode.http-address", addr.to_string());
-        }
         let mut ports = Ports::of_process(std::process::id());
+        let table = rack_table(datanodes, racks);
+        let Options { namenodes: count, rpc_port, http_port, .. } = options;
+        let wanted = Wanted { count, rpc_port, http_port, racks: table };
+        let namenodes = NameNodes::start(wanted, &data, &mut conf, &mut ports).await?;
         let slots = (0..datanodes)
             .map(|index| {
-                slot(&conf, storage::data_dirs(&storage, &data, index), index, racks, &mut ports)
+                slot(&conf, storage::data_dirs(storage, &data, index), index, racks, &mut ports)
             })
             .collect::<Result<Vec<Slot>>>()?;
-        let mut cluster = Cluster { namenode, datanodes: slots, data, conf, _ports: ports };
+        let mut cluster = Cluster { namenodes, datanodes: slots, data, conf, _ports: ports };
         for index in 0..datanodes {
             cluster.start_datanode(index).await?;
         }
@@ -134,14 +133,29 @@ impl Cluster {
         }
     }
 
-    /// Completes when the NameNode has stopped by itself, and says why.
-    pub async fn namenode_stopped(&self) -> String {
-        self.namenode.stopped().await
+    /// Completes when a NameNode has stopped by itself, and says why.
+    pub async fn namenode_stopped(&mut self) -> String {
+        self.namenodes.stopped().await
+    }
+
+    /// Stops member `index` of the quorum at once, without a word to anybody.
+    pub fn kill_namenode(&mut self, index: usize) -> Result<()> {
+        self.namenodes.kill(index)
+    }
+
+    /// Starts member `index` of the quorum on what it had.
+    pub async fn start_namenode(&mut self, index: usize) -> Result<()> {
+        self.namenodes.start_again(index).await
+    }
+
+    /// Has who leads hand over to member `index`, or to the best of the others. Says who leads then.
+    pub async fn hand_over(&mut self, to: Option<usize>) -> Result<String> {
+        self.namenodes.hand_over(to).await
     }
 
     /// Where clients find the file system.
     pub fn uri(&self) -> String {
-        format!("hdfs://{}", self.namenode.rpc_addr)
+        self.namenodes.uri()
     }
 
     /// The keys with which the cluster runs, `fs.defaultFS` among them.
@@ -207,14 +221,14 @@ impl Cluster {
     /// Addresses and folders, for programs.
     pub fn describe(&self) -> Value {
         let datanodes: Vec<Value> = self.datanodes.iter().enumerate().map(describe_slot).collect();
-        json!({
+        let mut described = json!({
             "fs": self.uri(),
-            "plain": self.namenode.plain_rpc_addr.map(|addr| format!("hdfs://{addr}")),
-            "http": self.namenode.http_addr.map(|addr| format!("http://{addr}")),
             "conf": self.conf_folder(),
             "pids": [std::process::id()],
             "datanodes": datanodes,
-        })
+        });
+        self.namenodes.describe(&mut described);
+        described
     }
 
     /// Stops everything in order.
@@ -224,7 +238,7 @@ impl Cluster {
                 running.shutdown().await;
             }
         }
-        self.namenode.shutdown().await;
+        self.namenodes.shutdown().await;
     }
 
     fn write_client_conf(&self) -> Result<()> {
@@ -237,10 +251,6 @@ impl Cluster {
         std::fs::write(folder.join("hdfs-site.xml"), xml::write(keys))?;
         Ok(())
     }
-}
-
-async fn start_namenode(config: NameNodeConfig) -> Result<RunningNameNode> {
-    NameNode::start(config).await.context("the NameNode did not start")
 }
 
 fn host_name(index: usize) -> String {

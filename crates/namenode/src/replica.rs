@@ -10,15 +10,19 @@
 //! Tested in `tests/it/replica.rs`, and with processes that are killed in `crates/cairn/tests/it/quorum.rs`.
 
 mod agreed;
+mod error;
 mod forced;
 mod front;
+mod running;
 
+pub use error::ReplicaError;
 pub use forced::{Forced, force};
+pub use running::RunningReplica;
 
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -27,9 +31,9 @@ use cairn_net::descriptors;
 use cairn_net::groups::Groups;
 use cairn_net::held::held;
 use cairn_net::rpc_server::RpcMetrics;
-use cairn_quorum::{ELECTION_TURNS, MemberId, Membership};
+use cairn_quorum::ELECTION_TURNS;
 use tokio::sync::watch;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinError;
 
 use crate::config::NameNodeConfig;
 use crate::config::quorum::QuorumConfig;
@@ -37,14 +41,15 @@ use crate::handing_on::Secret;
 use crate::journal::NamesystemOptions;
 use crate::journal::backup::BackupError;
 use crate::journal::backup::restore::RestoreError;
-use crate::journal::follower::{FollowError, Follower};
-use crate::journal::{OpenError, install};
+use crate::journal::follower::Follower;
+use crate::journal::install;
 use crate::kept_reports::KeptReports;
 use crate::lead::Lead;
 use crate::node::NameNode;
 use crate::protocol::Protocols;
 use crate::quorum::{self, Key, Member, Options, Snapshot, Status};
-use crate::run::{self, Outside, StartError};
+use crate::resources;
+use crate::run::{self, Outside};
 use crate::standing::{Leader, Standing};
 use agreed::{Agreed, data};
 use front::{Front, Leading, Operators};
@@ -60,132 +65,6 @@ const END_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long it is waited after a snapshot was sent until the same member is sent another one.
 const SNAPSHOT_REST: Duration = Duration::from_secs(1);
-
-/// Why a member does not start, or goes on no more.
-#[derive(Debug, thiserror::Error)]
-pub enum ReplicaError {
-    /// No quorum is configured.
-    #[error("no quorum is configured")]
-    NoQuorum,
-    /// It can't be had together with a quorum yet.
-    #[error("a quorum of NameNodes can't do that yet: {0}")]
-    Unsupported(&'static str),
-    /// The key of the quorum can't be read.
-    #[error("{}: {source}", path.display())]
-    Key {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The member's own file or port can't be used.
-    #[error("the quorum can't be entered: {0}")]
-    Member(#[from] quorum::StartError),
-    /// An address can't be listened on.
-    #[error("cannot listen on {addr} for the quorum: {source}")]
-    Bind {
-        /// The address.
-        addr: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// The NameNode does not start.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// The namespace can't be opened.
-    #[error("cannot open the namespace: {0}")]
-    Open(#[from] OpenError),
-    /// What was agreed on can't be taken.
-    #[error("what the quorum has agreed on can't be taken: {0}")]
-    Follow(#[from] FollowError),
-    /// There is a log of the quorum, and nothing that it goes on from.
-    #[error(
-        "{}: there is no namespace that the log of the quorum goes on from; remove {}, so that this NameNode joins as a new \
-         member", name.display(), quorum.display()
-    )]
-    NoNamespace {
-        /// Where the namespace would be.
-        name: PathBuf,
-        /// Where the log of the quorum is.
-        quorum: PathBuf,
-    },
-    /// The NameNode that led has stopped, and not because another one leads.
-    #[error("{0}")]
-    Stopped(String),
-    /// The runtime is stopping.
-    #[error("it was interrupted")]
-    Interrupted,
-}
-
-impl From<JoinError> for ReplicaError {
-    fn from(_: JoinError) -> ReplicaError {
-        ReplicaError::Interrupted
-    }
-}
-
-/// A member that runs. Dropping it stops it at once; see [`RunningReplica::shutdown`].
-pub struct RunningReplica {
-    /// Where RPC is served.
-    pub rpc_addr: SocketAddr,
-    standing: watch::Receiver<Standing>,
-    member: Arc<Member>,
-    stop: watch::Sender<bool>,
-    roles: JoinHandle<Result<(), ReplicaError>>,
-    serving: JoinHandle<()>,
-}
-
-impl RunningReplica {
-    /// What it is; changes.
-    pub fn standing(&self) -> watch::Receiver<Standing> {
-        self.standing.clone()
-    }
-
-    /// Who is in the quorum, as far as it knows.
-    pub fn members(&self) -> Membership {
-        self.member.status().members
-    }
-
-    /// Which of them it is.
-    pub fn id(&self) -> MemberId {
-        self.member.id()
-    }
-
-    /// Completes when it has stopped by itself, and says why.
-    pub async fn stopped(&mut self) -> String {
-        match (&mut self.roles).await {
-            Ok(Ok(())) => "it was told to stop".to_string(),
-            Ok(Err(error)) => error.to_string(),
-            Err(panic) => panic.to_string(),
-        }
-    }
-
-    /// Has another member lead, if this one does and another one could; takes no more calls, ends the running ones, and
-    /// closes log and store.
-    pub async fn shutdown(self) {
-        self.hand_over().await;
-        self.stop.send_replace(true);
-        if self.serving.await.is_err() {
-            tracing::error!("the port was not closed in order");
-        }
-        // It may have ended before.
-        if !self.roles.is_finished() && !matches!(self.roles.await, Ok(Ok(()))) {
-            tracing::error!("this member of the quorum was not closed in order");
-        }
-    }
-
-    /// Until then calls that come here wait, and go on to who leads next.
-    async fn hand_over(&self) {
-        let member = Arc::clone(&self.member);
-        let asked = tokio::task::spawn_blocking(move || member.hand_over(None)).await;
-        if let Ok(Some(name)) = asked {
-            let mut standing = self.standing.clone();
-            let relieved = standing.wait_for(|now| matches!(now, Standing::Follows { .. }));
-            if tokio::time::timeout(END_PATIENCE, relieved).await.is_err() {
-                tracing::warn!(name, "the lead was not taken over in time");
-            }
-        }
-    }
-}
 
 /// Begins a quorum with the namespace in `config.name_dir`, which is made if there is none. Once, on one member; the others
 /// join. False if that one belongs to a quorum already.
@@ -248,6 +127,14 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
         stop: stopped.clone(),
         sending: Arc::default(),
     };
+    let until = run::until_stopped(stopped.clone());
+    let watch = resources::watch_member(roles.config.clone(), Arc::clone(&member));
+    tokio::spawn(async move {
+        tokio::select! {
+            () = until => {}
+            () = watch => {}
+        }
+    });
     let serving = tokio::spawn(rpc.serve(front, run::until_stopped(stopped)));
     let roles = tokio::spawn(roles.run());
     Ok(RunningReplica { rpc_addr, standing, member, stop, roles, serving })

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use cairn_net::lasting;
 use cairn_operate::workers::Worker;
 
+use crate::config::NameNodeConfig;
 use crate::disk::free_len;
 use crate::node::NameNode;
+use crate::quorum::Member;
 
 /// Looks again and again whether enough is free where the NameNode keeps its files.
 pub(crate) async fn watch(node: Arc<NameNode>, worker: Arc<Worker>) {
@@ -33,6 +35,21 @@ pub(crate) async fn watch(node: Arc<NameNode>, worker: Arc<Worker>) {
             _ => {}
         }
         worker.rest(tokio::time::sleep(config.resource_check_interval)).await;
+    }
+}
+
+/// Looks the same for a member of a quorum, whether it leads or not, until it ends: without space it leads only where no
+/// other one is ready.
+pub(crate) async fn watch_member(config: NameNodeConfig, member: Arc<Member>) {
+    let mut dirs = vec![config.name_dir.clone()];
+    dirs.extend(config.quorum.iter().map(|quorum| quorum.dir.clone()));
+    dirs.extend_from_slice(&config.checked_dirs);
+    let (dirs, reserved_len) = (Arc::new(dirs), config.reserved_len);
+    loop {
+        let looked_at = Arc::clone(&dirs);
+        let low = lasting::blocking(move || lowest(&looked_at, reserved_len)).await;
+        member.has_space(low.is_none());
+        tokio::time::sleep(config.resource_check_interval).await;
     }
 }
 

@@ -21,10 +21,10 @@ mod log;
 mod member;
 mod message;
 mod quorum;
+mod refused;
 
 pub use encoding::Malformed;
 pub use entry::{Ballot, Base, DATA_LEN_MAX, Entry, Payload, Reach, Saved};
 pub use member::{Change, Member, MemberId, Membership, NAME_LEN_MAX};
-pub use quorum::{
-    ELECTION_TURNS, NotChanged, NotProposed, Progress, Quorum, QuorumError, Ready, Role,
-};
+pub use quorum::{ELECTION_TURNS, Progress, Quorum, QuorumError, Ready, Role};
+pub use refused::{NotChanged, NotProposed};

@@ -4,6 +4,7 @@
 //! emptied is another member, which has promised nothing.
 
 use crate::encoding::{Decoder, Malformed, put_bytes, put_u64};
+use raft::eraftpb::{ConfChange, ConfChangeType};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -161,6 +162,16 @@ impl Change {
             | Change::Remove { id }
             | Change::ShutOut { id } => *id,
         }
+    }
+
+    /// As the library has it.
+    pub(crate) fn to_raft(&self) -> ConfChange {
+        let kind = match self {
+            Change::AddLearner { .. } => ConfChangeType::AddLearnerNode,
+            Change::Promote { .. } => ConfChangeType::AddNode,
+            Change::Remove { .. } | Change::ShutOut { .. } => ConfChangeType::RemoveNode,
+        };
+        ConfChange { node_id: self.id().0, change_type: kind, ..Default::default() }
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {

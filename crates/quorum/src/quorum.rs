@@ -4,14 +4,13 @@ mod handover;
 mod lost;
 mod membership;
 
-pub use membership::NotChanged;
-
 use crate::encoding::Malformed;
 use crate::entry::{Ballot, Base, Entry, Payload, Reach, Saved};
 use crate::lease::Lease;
 use crate::log::Log;
 use crate::member::{Member, MemberId, Membership};
 use crate::message::{Body, Message};
+use crate::refused::NotProposed;
 use raft::eraftpb::{self, MessageType};
 use raft::{RawNode, StateRole, Storage};
 use std::collections::BTreeMap;
@@ -42,17 +41,6 @@ pub enum QuorumError {
     /// The library finds what was saved to be impossible.
     #[error("what this member has saved cannot be gone on with: {0}")]
     Saved(raft::Error),
-}
-
-/// Why something is not proposed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotProposed {
-    /// Another one leads, or nobody.
-    #[error("this member does not lead")]
-    NotLeader,
-    /// Another change of the membership is under way.
-    #[error("another change of the members is under way")]
-    Busy,
 }
 
 /// What is to be done, in this order.
@@ -197,7 +185,7 @@ impl Quorum {
         }
         self.members_at = entry.index;
         let Payload::Change(change) = &entry.payload else { return false };
-        let _ = self.node.apply_conf_change(&membership::to_raft(change));
+        let _ = self.node.apply_conf_change(&change.to_raft());
         self.members.change(change);
         true
     }

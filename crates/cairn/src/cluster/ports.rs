@@ -5,7 +5,10 @@
 //! and from stretches that no other cluster on this machine has: two whose process numbers gave them the same ones took
 //! each other's ports while a server was stopped.
 
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
+
+/// Where all servers of a cluster listen.
+pub(super) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Ports from here on, unless outgoing connections take theirs there.
 const FIRST: u16 = 10_000;

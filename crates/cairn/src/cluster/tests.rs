@@ -1,4 +1,4 @@
-//! DataNodes that stop by themselves.
+//! DataNodes that stop by themselves, and NameNodes whose leader goes.
 
 use super::*;
 
@@ -11,6 +11,7 @@ async fn a_data_node_that_is_taken_off_the_list_is_shown_as_stopped_and_can_star
     conf.set("dfs.hosts", hosts.to_str().unwrap());
     conf.set("dfs.heartbeat.interval", "1");
     let options = Options {
+        namenodes: 1,
         datanodes: 2,
         racks: 1,
         data: dir.path().join("data"),
@@ -38,5 +39,52 @@ async fn a_data_node_that_is_taken_off_the_list_is_shown_as_stopped_and_can_star
     fs.refresh_nodes().await.unwrap();
     cluster.start_datanode(1).await.unwrap();
     assert_eq!(cluster.describe()["datanodes"][1]["running"], true);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_three_namenodes_the_lead_moves_and_what_was_made_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut conf = Configuration::default();
+    conf.set("dfs.heartbeat.interval", "1");
+    let options = Options {
+        namenodes: 3,
+        datanodes: 1,
+        racks: 1,
+        data: dir.path().join("data"),
+        rpc_port: 0,
+        http_port: 0,
+        storage: Vec::new(),
+        conf,
+    };
+    let mut cluster = Cluster::start(options).await.unwrap();
+    let fs = FileSystem::connect(config::client::read(cluster.configuration()).unwrap());
+    let fs = fs.await.unwrap();
+    fs.mkdirs("/before", 0o755).await.unwrap();
+    let leader = |shown: &Value| {
+        let members = shown["namenodes"].as_array().unwrap();
+        members.iter().position(|member| member["leads"] == true)
+    };
+    // Until the others vote there is nobody to hand over to.
+    let start = Instant::now();
+    let (first, told) = loop {
+        let first = leader(&cluster.describe());
+        match cluster.hand_over(None).await {
+            Ok(told) => break (first, told),
+            Err(error) => assert!(start.elapsed() < Duration::from_secs(60), "{error:#}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    fs.mkdirs("/between", 0o755).await.unwrap();
+    let second = leader(&cluster.describe()).unwrap();
+    assert!(first != Some(second), "{told}");
+    cluster.kill_namenode(second).unwrap();
+    assert!(cluster.kill_namenode(second).is_err(), "it does not run");
+    fs.mkdirs("/after", 0o755).await.unwrap();
+    cluster.start_namenode(second).await.unwrap();
+    for path in ["/before", "/between", "/after"] {
+        fs.require(path).await.unwrap();
+    }
+    assert_eq!(cluster.describe()["namenodes"][second]["running"], true);
     cluster.shutdown().await;
 }

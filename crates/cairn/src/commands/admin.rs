@@ -2,7 +2,7 @@
 
 mod datanodes;
 mod leave;
-mod members;
+pub mod members;
 mod namenode;
 mod operator;
 mod quotas;

@@ -1,7 +1,8 @@
-//! `cairn cluster`: a NameNode and DataNodes in this process, for scripts and tests.
+//! `cairn cluster`: a NameNode, or several, and DataNodes in this process, for scripts and tests.
 //!
 //! Prints one JSON line when it serves. Lines on standard input (`kill-datanode I`,
-//! `start-datanode I`, `corrupt-datanode I`, `status`, `stop`) are each answered by one JSON line.
+//! `start-datanode I`, `corrupt-datanode I`, of several NameNodes `kill-namenode I`, `start-namenode I` and
+//! `failover [I]`, `status`, `stop`) are each answered by one JSON line.
 
 use super::debug::inject;
 use crate::cluster::{Cluster, Options, Volumes};
@@ -10,11 +11,15 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 /// Flags of `cairn cluster`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// How many NameNodes: 1, or 3 and more, which agree on what is acknowledged and go on without one of them
+    #[arg(long, default_value_t = 1)]
+    namenodes: usize,
     /// How many DataNodes
     #[arg(long, default_value_t = 12)]
     datanodes: usize,
@@ -24,10 +29,10 @@ pub struct Args {
     /// Folder for everything the cluster keeps
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// The NameNode's RPC port (0: a free one)
+    /// The first NameNode's RPC port (0: a free one)
     #[arg(long, default_value_t = 0)]
     rpc_port: u16,
-    /// The NameNode's HTTP port (0: a free one)
+    /// The first NameNode's HTTP port (0: a free one)
     #[arg(long, default_value_t = 0)]
     http_port: u16,
     /// Storage types of a DataNode's volumes: DISK,SSD or DISK,[RAM_DISK]/dev/shm/DIR; if given N times,
@@ -39,6 +44,7 @@ pub struct Args {
 /// Runs the cluster until SIGTERM or `stop`.
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let options = Options {
+        namenodes: args.namenodes,
         datanodes: args.datanodes,
         racks: args.racks,
         data: args.data,
@@ -98,6 +104,17 @@ async fn obey(cluster: &mut Cluster, line: &str) -> (Value, bool) {
             Ok(index) => corrupt(cluster, index),
             Err(error) => Err(error),
         },
+        ["kill-namenode", index] => match parse(index) {
+            Ok(index) => cluster.kill_namenode(index),
+            Err(error) => Err(error),
+        },
+        ["start-namenode", index] => match parse(index) {
+            Ok(index) => cluster.start_namenode(index).await,
+            Err(error) => Err(error),
+        },
+        ["failover", index @ ..] if index.len() < 2 => {
+            return (fail_over(cluster, index.first()).await, false);
+        }
         ["status"] => return (cluster.describe(), false),
         ["stop"] => return (json!({"ok": true}), true),
         _ => Err(anyhow::anyhow!("unknown line: {line}")),
@@ -105,6 +122,20 @@ async fn obey(cluster: &mut Cluster, line: &str) -> (Value, bool) {
     match outcome {
         Ok(()) => (json!({"ok": true}), false),
         Err(error) => (json!({"ok": false, "error": format!("{error:#}")}), false),
+    }
+}
+
+/// Has another NameNode lead, and tells how long that took.
+async fn fail_over(cluster: &mut Cluster, to: Option<&&str>) -> Value {
+    let begun = Instant::now();
+    let to = to.map(|index| parse(index)).transpose();
+    let done = match to {
+        Ok(to) => cluster.hand_over(to).await,
+        Err(error) => Err(error),
+    };
+    match done {
+        Ok(name) => json!({"ok": true, "leader": name, "ms": begun.elapsed().as_millis() as u64}),
+        Err(error) => json!({"ok": false, "error": format!("{error:#}")}),
     }
 }
 
@@ -124,6 +155,6 @@ fn corrupt(cluster: &Cluster, index: usize) -> Result<()> {
 fn parse(index: &str) -> Result<usize> {
     match index.parse() {
         Ok(index) => Ok(index),
-        Err(_) => bail!("{index} is no DataNode's index"),
+        Err(_) => bail!("{index} is no index"),
     }
 }

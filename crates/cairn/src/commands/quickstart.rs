@@ -88,6 +88,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     }
     conf.set_default("cairn.ec.contiguous.min-length", "1");
     let options = Options {
+        namenodes: 1,
         datanodes: DATANODES,
         racks: RACKS,
         data,

@@ -2,6 +2,7 @@
 //!
 //! Rates come from the servers' own counters (`/prom`), states from the NameNode's answers.
 
+use super::admin::members::Seen;
 use super::pages::{self, PageServer, Pages};
 use crate::{Settings, config, output};
 use anyhow::Result;
@@ -70,7 +71,10 @@ async fn show(
         let nodes = fs.datanodes(DataNodeFilter::Live).await?;
         let slow = fs.slow_datanodes().await?;
         let (replicated, groups) = (fs.replicated_stats().await?, fs.group_stats().await?);
-        let state = State { stats: fs.stats().await?, nodes, slow, replicated, groups };
+        let is_several = fs.config().namenode_addresses.len() > 1;
+        // Several NameNodes need be no quorum.
+        let members = if is_several { Seen::ask(fs).await.ok() } else { None };
+        let state = State { stats: fs.stats().await?, nodes, slow, replicated, groups, members };
         if settings.json {
             crate::say!("{}", as_json(&before, &now, &state));
         } else {
@@ -92,6 +96,8 @@ struct State {
     slow: Vec<DataNodeInfo>,
     replicated: RedundancyStats,
     groups: RedundancyStats,
+    /// Of NameNodes that are a quorum.
+    members: Option<Seen>,
 }
 
 async fn look(fs: &FileSystem, pages: &Pages) -> Result<Look> {
@@ -164,7 +170,7 @@ fn flow(before: &Look, now: &Look, node: &str) -> Option<[f64; 2]> {
 
 fn as_text(before: &Look, now: &Look, state: &State) -> String {
     let mut text = String::new();
-    let State { stats, nodes, slow, replicated, groups } = state;
+    let State { stats, nodes, slow, replicated, groups, members } = state;
     let flows: Vec<Option<[f64; 2]>> =
         nodes.iter().map(|node| flow(before, now, &node.addr.xfer_addr())).collect();
     let sum = |at: usize| flows.iter().flatten().map(|flow| flow[at]).sum::<f64>() as u64;
@@ -186,6 +192,9 @@ fn as_text(before: &Look, now: &Look, state: &State) -> String {
             stats.corrupt
         )
     };
+    if let Some(members) = members {
+        let _ = writeln!(text, "{}", members.summary());
+    }
     let _ = writeln!(text, "blocks: {}", lacking(replicated));
     let _ = writeln!(text, "groups: {}", lacking(groups));
     if !slow.is_empty() {
@@ -240,6 +249,7 @@ fn as_json(before: &Look, now: &Look, state: &State) -> serde_json::Value {
         "blocks": lacking(&state.replicated), "groups": lacking(&state.groups),
         "slow": state.slow.iter().map(|node| node.addr.xfer_addr()).collect::<Vec<_>>(),
         "datanodes": state.nodes.iter().map(node).collect::<Vec<_>>(),
+        "members": state.members.as_ref().map(Seen::as_json),
     })
 }
 

@@ -281,6 +281,9 @@ impl Carrier {
                 core.quorum.step_down();
             }
         }
+        if leads && !self.own.has_space() && self.hand_over_to_ready().is_some() {
+            tracing::warn!("there is too little space for the log: another member is to lead");
+        }
         self.present.retain(|_, present| present.at.elapsed() < ABSENT);
         self.wants.retain(|_, heard| heard.elapsed() < ABSENT);
         self.change_members();
@@ -300,17 +303,27 @@ impl Carrier {
 
     /// Begins to have another member lead: who is called so, or of those that are ready, or of all, who has most.
     fn hand_over(&mut self, to: Option<&str>) -> Option<String> {
-        let core = self.core.as_mut()?;
-        let present = &self.present;
-        let is_called = |id, name: &str| present.get(name).is_some_and(|known| known.id == id);
-        let is_ready = |id| present.values().any(|known| known.id == id && known.is_ready);
         let told = match to {
-            Some(name) => core.quorum.hand_over(|id| is_called(id, name)),
-            None => core.quorum.hand_over(is_ready).or_else(|| core.quorum.hand_over(|_| true)),
-        }?;
+            Some(name) => {
+                let called = self.present.get(name)?.id;
+                self.core.as_mut()?.quorum.hand_over(|id| id == called)?
+            }
+            None => match self.hand_over_to_ready() {
+                Some(told) => told,
+                None => self.core.as_mut()?.quorum.hand_over(|_| true)?,
+            },
+        };
+        let core = self.core.as_ref()?;
         let name = core.quorum.members().0.get(&told).map(|member| member.name.clone())?;
         tracing::info!(name, "another member is to lead");
         Some(name)
+    }
+
+    /// The same, to none but those that are ready.
+    fn hand_over_to_ready(&mut self) -> Option<MemberId> {
+        let present = &self.present;
+        let is_ready = |id| present.values().any(|known| known.id == id && known.is_ready);
+        self.core.as_mut()?.quorum.hand_over(is_ready)
     }
 
     fn hear(&mut self, input: Input) {
@@ -473,9 +486,11 @@ impl Carrier {
         self.own.is_behind(quorum.is_behind());
         let leader = quorum.leader().and_then(name);
         let own = self.own.hello();
-        let before = held(&self.status).clone();
-        let is_another =
-            leader.is_some() && (&leader, quorum.term()) != (&before.leader, before.term);
+        let changes = {
+            let before = held(&self.status);
+            let told = (&before.leader, before.term);
+            before.changes + u64::from(leader.is_some() && (&leader, quorum.term()) != told)
+        };
         *held(&self.status) = Status {
             leads,
             wants: self.wants.keys().filter(|_| leads).cloned().collect(),
@@ -483,7 +498,7 @@ impl Carrier {
             term: quorum.term(),
             leader,
             quorum: own.quorum,
-            changes: before.changes + u64::from(is_another),
+            changes,
             is_ready: own.is_ready,
             last: quorum.last_committed(),
             members: quorum.members().clone(),

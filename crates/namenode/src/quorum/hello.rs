@@ -45,6 +45,7 @@ pub(super) struct Own {
     has_log: AtomicBool,
     is_behind: AtomicBool,
     is_ready: AtomicBool,
+    has_space: AtomicBool,
 }
 
 impl Own {
@@ -57,6 +58,7 @@ impl Own {
             has_log: false.into(),
             is_behind: false.into(),
             is_ready: true.into(),
+            has_space: true.into(),
         }
     }
 
@@ -68,8 +70,13 @@ impl Own {
             quorum: self.quorum(),
             has_log,
             wants: !has_log || self.is_behind.load(Ordering::SeqCst),
-            is_ready: self.is_ready.load(Ordering::SeqCst),
+            is_ready: self.is_ready.load(Ordering::SeqCst) && self.has_space(),
         }
+    }
+
+    /// Whether there is space on its disks.
+    pub fn has_space(&self) -> bool {
+        self.has_space.load(Ordering::SeqCst)
     }
 
     /// Which quorum it is in; 0 if in none yet.
@@ -94,7 +101,12 @@ impl Own {
         self.is_behind.store(is_behind, Ordering::SeqCst);
     }
 
-    /// Whether it would serve well if it led.
+    /// Whether there is space on its disks, from now on.
+    pub fn set_space(&self, has_space: bool) {
+        self.has_space.store(has_space, Ordering::SeqCst);
+    }
+
+    /// Whether it would serve well if it led, with space on its disks.
     pub fn is_ready(&self, is_ready: bool) {
         self.is_ready.store(is_ready, Ordering::SeqCst);
     }

@@ -209,6 +209,12 @@ impl Member {
         self.inputs.send(Input::AskForLead(reply)).is_ok() && answer.recv().unwrap_or(false)
     }
 
+    /// Whether there is space on its disks, as there is unless this says otherwise. Who leads without has one that is ready
+    /// lead, and who has none is not ready.
+    pub fn has_space(&self, has_space: bool) {
+        self.own.set_space(has_space);
+    }
+
     /// Has who is called so be no member any more, or join again when it is there. None if this member has ended. It is
     /// agreed on when the status says so.
     pub fn change(&self, name: &str, out: bool) -> Option<Result<(), NotChanged>> {

@@ -1,6 +1,7 @@
 //! One member goes on alone, because the others are lost for good.
 
-use super::{ReplicaError, data};
+use super::agreed::data;
+use super::error::ReplicaError;
 use crate::config::NameNodeConfig;
 use crate::config::quorum::QuorumConfig;
 use crate::journal::Restored;

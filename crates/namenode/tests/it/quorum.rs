@@ -308,6 +308,21 @@ fn the_lead_goes_to_who_is_named_and_to_who_asks() {
     assert!(values.is_sorted(), "{values:?}");
 }
 
+#[test]
+fn a_leader_without_space_has_one_lead_that_has_some() {
+    let three = Three::new();
+    three.agree(0..3);
+    (1..3).for_each(|at| three.member(at).has_space(false));
+    three.wait("the one with space to lead", |three| three.leader() == Some(0));
+    three.member(0).has_space(false);
+    three.member(2).has_space(true);
+    three.wait("the next one with space to lead", |three| three.leader() == Some(2));
+    // Without any that is ready one leads all the same.
+    three.member(2).has_space(false);
+    std::thread::sleep(TURN * 20);
+    three.agree(3..6);
+}
+
 /// It has the same key and the same names, as a copied configuration has.
 #[test]
 fn a_member_of_another_quorum_is_not_listened_to() {

@@ -1,42 +1,12 @@
 //! How the members of a quorum change: those who come and go by themselves, and those whom an operator shuts out.
 
-use super::{NotProposed, Progress, Quorum, Role};
+use super::{Progress, Quorum, Role};
 use crate::member::{Change, Member, MemberId};
-use raft::eraftpb::{ConfChange, ConfChangeType};
+use crate::refused::{NotChanged, NotProposed};
 use std::collections::BTreeMap;
 
 /// Entries that a learner may lack when it begins to vote.
 const NEARLY: u64 = 16;
-
-/// Why the members are not changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotChanged {
-    /// It can't be proposed.
-    #[error(transparent)]
-    NotProposed(#[from] NotProposed),
-    /// No member is called so.
-    #[error("no member is called so")]
-    Unknown,
-    /// Nobody who is called so was shut out.
-    #[error("no member that is called so was shut out")]
-    NotOut,
-    /// It is the last voter.
-    #[error("it is the last one that votes")]
-    LastVoter,
-    /// It leads.
-    #[error("it leads: have another member lead first")]
-    Leads,
-    /// Too few of those that are left were heard of lately.
-    #[error(
-        "{there} of the {left} that would be left to vote are there, and {left} agree on nothing without {}", left / 2 + 1
-    )]
-    MajorityLost {
-        /// Those that would be left to vote.
-        left: usize,
-        /// Those of them that are there.
-        there: usize,
-    },
-}
 
 impl Quorum {
     /// Has everybody agree on other members, if it leads and no other change is under way.
@@ -48,7 +18,7 @@ impl Quorum {
             return Err(NotProposed::Busy);
         }
         let context = change.to_bytes();
-        self.node.propose_conf_change(context, to_raft(change)).map_err(|_| NotProposed::NotLeader)
+        self.node.propose_conf_change(context, change.to_raft()).map_err(|_| NotProposed::NotLeader)
     }
 
     /// Has who is called so be no member any more, also while it is there, until it is let in again.
@@ -128,13 +98,4 @@ impl Quorum {
         let old = self.members.0.iter().find(|(id, member)| is_replaced(**id, member));
         old.map(|(id, _)| Change::Remove { id: *id })
     }
-}
-
-pub(super) fn to_raft(change: &Change) -> ConfChange {
-    let kind = match change {
-        Change::AddLearner { .. } => ConfChangeType::AddLearnerNode,
-        Change::Promote { .. } => ConfChangeType::AddNode,
-        Change::Remove { .. } | Change::ShutOut { .. } => ConfChangeType::RemoveNode,
-    };
-    ConfChange { node_id: change.id().0, change_type: kind, ..Default::default() }
 }
