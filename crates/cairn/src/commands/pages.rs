@@ -13,6 +13,7 @@ use cairn_security::auth_cookie;
 use socket2::TcpKeepalive;
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
+use std::iter;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
@@ -50,7 +51,8 @@ impl Pages {
     }
 
     /// The active NameNode. It is asked by RPC where it has pages: whoever knows where that is need not know more. Where it
-    /// does not tell, as Hadoop's, or by TLS, the configuration says it.
+    /// does not tell, as Hadoop's, or by TLS, the configuration says it. Where that one has no pages, as a member of a quorum
+    /// that only hands calls to its leader, it is another one that has.
     pub async fn of_namenode(&self, fs: &FileSystem) -> Result<PageServer> {
         let (active, all) = (fs.active_namenode(), &self.namenodes);
         let rpc = all.rpc.get(active).context("no NameNode is known to be active")?;
@@ -61,7 +63,14 @@ impl Pages {
                 _ => all.http.get(active).cloned(),
             },
         };
-        Ok(self.server(address.context("no NameNode is known to have pages")?))
+        let address = address.context("no NameNode is known to have pages")?;
+        let configured = if self.trust.is_some() { &all.https } else { &all.http };
+        for candidate in iter::once(&address).chain(configured).filter(|_| all.rpc.len() > 1) {
+            if let Ok(Ok(_)) = timeout(CONNECT_TIMEOUT, TcpStream::connect(candidate)).await {
+                return Ok(self.server(candidate.clone()));
+            }
+        }
+        Ok(self.server(address))
     }
 
     /// A DataNode.

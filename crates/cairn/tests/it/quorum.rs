@@ -21,7 +21,7 @@ struct Three {
 
 impl Three {
     fn start() -> Three {
-        let ports = [(); 6].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let ports = [(); 9].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let addrs = ports.each_ref().map(|port| port.local_addr().unwrap().to_string());
         drop(ports);
         let dir = tempfile::tempdir().unwrap();
@@ -36,7 +36,7 @@ impl Three {
         ];
         for (at, id) in IDS.iter().enumerate() {
             keys.push((format!("dfs.namenode.rpc-address.ns.{id}"), addrs[at].clone()));
-            keys.push((format!("dfs.namenode.http-address.ns.{id}"), "127.0.0.1:0".to_string()));
+            keys.push((format!("dfs.namenode.http-address.ns.{id}"), addrs[at + 6].clone()));
             keys.push((format!("cairn.quorum.address.ns.{id}"), addrs[at + 3].clone()));
         }
         let conf = dir.path().join("conf");
@@ -249,6 +249,8 @@ fn what_was_acknowledged_outlives_leaders_that_are_killed() {
         made.insert(after);
         println!("after {} ms another leader has made a directory", begun.elapsed().as_millis());
         assert_eq!(three.names(), made, "{}", three.logs());
+        let told = three.run(&["fsck", "/"]);
+        assert!(text(&told.stdout).contains("HEALTHY"), "{}", text_of(&told));
         made.iter().filter(|name| name.starts_with('f')).for_each(|name| three.check(name));
         println!("after {} ms every file was read back", begun.elapsed().as_millis());
         if let Some(before) = killed.replace(leader) {
