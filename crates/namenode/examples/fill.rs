@@ -70,8 +70,12 @@ impl Shape {
 }
 
 async fn submit(ns: &Namesystem, command: impl Into<Command>) -> Done<Outcome> {
-    let caller =
-        Caller { user: "load".to_string(), groups: vec!["load".to_string()], superuser: true };
+    let caller = Caller {
+        user: "load".to_string(),
+        groups: vec!["load".to_string()],
+        superuser: true,
+        ..Caller::default()
+    };
     Ok(ns.submit(Submission::of(caller, None, command)).await?)
 }
 

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cairn_namespace::{Caller, query};
@@ -18,6 +18,7 @@ use cairn_wire::exception::class;
 use crate::clock::wall_ms;
 use crate::config::{AuditConfig, NameNodeConfig};
 use crate::journal::Namesystem;
+use crate::ranger::{Decision, Tell};
 use crate::refusal::{Answer, Refusal};
 use calls::{Event, Stat, When};
 use file::AuditFile;
@@ -173,6 +174,27 @@ impl AuditLog {
             line.push(':');
             escape(line, Some(&String::from_utf8_lossy(signature)));
         }
+    }
+}
+
+/// Deviation: Ranger's plugin sends such events elsewhere.
+impl Tell for AuditLog {
+    fn tell(&self, decision: &Decision<'_>) {
+        const COMMAND: &str = "checkPolicy";
+        if self.is_silent(COMMAND) {
+            return;
+        }
+        let nowhere = (Authentication::Simple.name(), IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let (by, ip) = decision.from.unwrap_or(nowhere);
+        let mut line = begun(decision.allowed, decision.user, None, by, ip);
+        let _ = write!(line, "\tcmd={COMMAND}\tsrc=");
+        escape(&mut line, Some(decision.path));
+        line.push_str("\tdst=null\tperm=");
+        for (right, name) in [(4, 'r'), (2, 'w'), (1, 'x')] {
+            line.push(if decision.rights & right != 0 { name } else { '-' });
+        }
+        let _ = writeln!(line, "\tproto=ranger\tpolicy={}", decision.policy);
+        self.file.write(&line);
     }
 }
 

@@ -14,6 +14,7 @@ pub use cairn_redundancy::SlowConfig;
 pub use choices::{ChecksumType, Durability, HostsFormat, RackSource, SatisfierMode};
 pub use encryption::EncryptionConfig;
 
+use crate::ranger::RangerConfig;
 use cairn_keys::{
     BOOLEAN, BYTES, MILLIS, MODE, OPTIONAL_ADDRESS, OPTIONAL_TEXT, SECONDS, TEXT, defaults, keys,
     live, number, positive,
@@ -376,6 +377,8 @@ keys! {
         https: Option<(SocketAddr, TlsFiles)> = None;
         /// How clients by HTTP show who they are; they are believed for `None`.
         http_auth: Option<HttpAuth> = None;
+        /// Where policies come from that go before modes, if there are to be such.
+        ranger: Option<RangerConfig> = None;
         /// `dfs.namenode.replication.min`.
         min_replication: u16 = 1;
         /// `dfs.replication.max`.

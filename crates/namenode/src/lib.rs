@@ -48,6 +48,7 @@ mod operations;
 mod pages;
 pub mod protocol;
 pub mod quorum;
+pub mod ranger;
 mod reencryption;
 pub mod refusal;
 pub mod replica;

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 
 use cairn_master::{FollowUp, Look, Lookup, Submission};
 use cairn_namespace::store::StoreRead;
-use cairn_namespace::{CallId, Caller, Command, Outcome};
+use cairn_namespace::{CallId, Caller, Command, Outcome, Rights};
 use cairn_net::access::Access;
 use cairn_net::groups::Groups;
 use cairn_net::reconfiguration::Reconfiguration;
@@ -41,6 +41,7 @@ use crate::keeper::{Held, Keeper};
 use crate::key_provider::KeyProvider;
 use crate::lead::Lead;
 use crate::operations::Operations;
+use crate::ranger::{Ranger, Tell};
 use crate::refusal::{Answer, Refusal};
 use crate::standing::Standing;
 use crate::topology::Topology;
@@ -88,7 +89,9 @@ pub struct NameNode {
     /// The user who may do everything.
     pub superuser: String,
     /// What is told of calls, and where.
-    pub(crate) audit: Option<AuditLog>,
+    pub(crate) audit: Option<Arc<AuditLog>>,
+    /// Policies that go before modes, if there are such.
+    pub(crate) ranger: Option<Ranger>,
     /// Where RPC is served.
     pub rpc_addr: SocketAddr,
     /// Calls that were served there.
@@ -202,24 +205,34 @@ impl NameNode {
     ///
     /// Source: Hadoop 3.5.0 `FSPermissionChecker#FSPermissionChecker`.
     pub async fn caller(&self, call: &Call) -> Caller {
-        self.caller_named(call.user.effective.clone()).await
+        let user = call.user.effective.clone();
+        let groups = self.groups.of(&user).await;
+        self.caller_in(user, groups, Some(call))
     }
 
     /// As [`NameNode::caller`], if the user's groups are known.
     pub fn caller_now(&self, call: &Call) -> Option<Caller> {
         let user = &call.user.effective;
-        Some(self.caller_in(user.clone(), self.groups.known(user)?))
+        Some(self.caller_in(user.clone(), self.groups.known(user)?, Some(call)))
     }
 
     /// A user with the groups and rights that it has here.
     pub async fn caller_named(&self, user: String) -> Caller {
         let groups = self.groups.of(&user).await;
-        self.caller_in(user, groups)
+        self.caller_in(user, groups, None)
     }
 
-    fn caller_in(&self, user: String, groups: Vec<String>) -> Caller {
+    fn caller_in(&self, user: String, groups: Vec<String>, call: Option<&Call>) -> Caller {
         let superuser = user == self.superuser || groups.contains(&self.config.supergroup);
-        Caller { user, groups, superuser }
+        let rights = match &self.ranger {
+            Some(ranger) if !superuser && self.config.permissions_enabled => {
+                let from = call.map(|call| (call.user.by.name(), call.peer.ip()));
+                let audit = self.audit.clone().map(|audit| audit as Arc<dyn Tell>);
+                ranger.rights(audit, (&user, &groups), from)
+            }
+            _ => Rights::Modes,
+        };
+        Caller { user, groups, superuser, rights }
     }
 
     /// Refuses callers that are no superusers, if permissions are on; the refusal names the method as Hadoop does.

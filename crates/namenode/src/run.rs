@@ -63,6 +63,7 @@ use crate::node::satisfier::Satisfier;
 use crate::operations::Operations;
 use crate::pages::{self, FILES, Files, Pages};
 use crate::protocol::{PlainProtocols, Protocols};
+use crate::ranger::Ranger;
 use crate::reencryption;
 use crate::resources;
 use crate::satisfier;
@@ -178,6 +179,9 @@ impl NameNode {
             let audit = audit.await.map_err(|_| StartError::Interrupted)?.map_err(|source| {
                 StartError::Audit { path: config.audit.file.clone().unwrap_or_default(), source }
             })?;
+            let ranger = config.ranger.clone();
+            let opened = tokio::task::spawn_blocking(move || ranger.map(Ranger::open)).await;
+            let ranger = opened.map_err(|_| StartError::Interrupted)?;
             let access = access(&config).await?;
             let plain_rpc = match config.plain_rpc_addr {
                 Some(addr) => Some(bind_rpc(addr, &config, 1).await?),
@@ -247,7 +251,8 @@ impl NameNode {
                 reencryptor: Reencryptor::default(),
                 topology,
                 superuser,
-                audit,
+                audit: audit.map(Arc::new),
+                ranger,
                 rpc_addr,
                 rpc_metrics,
                 http_addr,
@@ -446,6 +451,11 @@ impl RunningNameNode {
         running.spawn_service(&workers::DELEGATION_TOKENS, tokens::look_after);
         running.spawn_service(&workers::BLOCK_TOKEN_KEYS, |node, worker| async move {
             node.block_tokens.look_after_keys(&worker).await
+        });
+        running.spawn_service(&workers::POLICIES, |node, worker| async move {
+            if let Some(ranger) = &node.ranger {
+                ranger.watch(&worker).await;
+            }
         });
         running.spawn_service(&workers::REENCRYPTION, reencryption::run);
         running.spawn_service(&workers::TRASH, trash::empty_trash);

@@ -39,6 +39,8 @@ pub(crate) static DELEGATION_TOKENS: Kind =
     kind("delegation-tokens", "Removes ended tokens, and makes new keys for them.", Pause::Never);
 pub(crate) static BLOCK_TOKEN_KEYS: Kind =
     kind("block-token-keys", "Makes new keys for block tokens.", Pause::Never);
+pub(crate) static POLICIES: Kind =
+    kind("policies", "Gets Ranger's policies when they change.", Pause::Never);
 pub(crate) static REENCRYPTION: Kind =
     kind("re-encryption", "Encrypts the keys of files anew.", Pause::Safe);
 pub(crate) static TRASH: Kind =

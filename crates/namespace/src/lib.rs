@@ -57,7 +57,7 @@ mod xattr;
 
 pub use apply::{Applied, Done, apply, evaluate};
 pub use block::{Block, BlockRef, BlockState, Membership, PackedIn};
-pub use caller::Caller;
+pub use caller::{Caller, Judge, Rights, Verdict};
 pub use clock::{Clock, Times};
 pub use command::{CallId, Command, Entry};
 pub use effects::Effect;

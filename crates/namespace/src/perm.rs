@@ -3,7 +3,7 @@
 //! Source: Hadoop 3.5.0 `FSPermissionChecker`.
 
 use crate::acl::{self, AclKind};
-use crate::caller::Caller;
+use crate::caller::{Caller, Verdict};
 use crate::error::{NamespaceError, Result};
 pub use crate::inode::record::STICKY;
 use crate::inode::{self, Inode, InodeRef};
@@ -89,6 +89,15 @@ pub(crate) fn mode_allows(
         || (!is_owner && !is_member && grants(0))
 }
 
+/// Whether a caller has a right to what is at a path: as somebody else says, and modes where that says nothing.
+fn grants(caller: &Caller, path: impl FnOnce() -> String, inode: &Inode, access: Access) -> bool {
+    match caller.rights.judge(path, &inode.owner, access.0) {
+        Verdict::Allowed => true,
+        Verdict::Denied => false,
+        Verdict::Open => allows(caller, inode, access),
+    }
+}
+
 fn allows(caller: &Caller, inode: &Inode, access: Access) -> bool {
     if !acl::access(&inode.acl).is_empty() {
         return list_allows(caller, inode, access);
@@ -137,15 +146,17 @@ fn list_allows(caller: &Caller, inode: &Inode, access: Access) -> bool {
     !is_member && grants(inode.mode)
 }
 
-/// Whether a caller may pass through a directory.
+/// Whether modes let a caller pass through a directory; not if that is for somebody else to say.
 pub(crate) fn may_pass(settings: &Settings, caller: &Caller, directory: &Inode) -> bool {
-    !is_bound(settings, caller) || allows(caller, directory, Access::EXECUTE)
+    let allows = || allows(caller, directory, Access::EXECUTE);
+    !is_bound(settings, caller) || (caller.rights.are_modes() && allows())
 }
 
-/// Whether the mode of an inode lets a caller read it; not if that is for an access control list to say.
+/// Whether the mode of an inode lets a caller read it; not if that is for an access control list to say, or for somebody
+/// else.
 pub(crate) fn mode_lets_read(settings: &Settings, caller: &Caller, inode: &InodeRef<'_>) -> bool {
     let allows = || class_allows(caller, (inode.owner, inode.group, inode.mode), Access::READ);
-    !is_bound(settings, caller) || (!inode.has_acl && allows())
+    !is_bound(settings, caller) || (!inode.has_acl && caller.rights.are_modes() && allows())
 }
 
 fn refusal(caller: &Caller, path: &str, inode: &Inode, access: Access) -> NamespaceError {
@@ -163,15 +174,29 @@ fn refusal(caller: &Caller, path: &str, inode: &Inode, access: Access) -> Namesp
 
 fn check_at(caller: &Caller, at: &Resolved, index: usize, access: Access) -> Result<()> {
     match at.chain.get(index) {
-        Some(inode) if !allows(caller, inode, access) => {
+        Some(inode) if !grants(caller, || at.prefix(index), inode, access) => {
             Err(refusal(caller, &at.prefix(index), inode, access))
         }
         _ => Ok(()),
     }
 }
 
+/// Whether somebody else gives the caller a right to the target: then no directory on the way keeps it out.
+///
+/// Source: Apache Ranger 2.4 `RangerHdfsAuthorizer`, which asks for no right to what is above.
+fn is_let_through(caller: &Caller, at: &Resolved) -> bool {
+    let Some(inode) = at.chain.get(at.names.len()).or(at.chain.last()) else { return false };
+    let has = |right: Access| {
+        let judged = caller.rights.judge(|| at.prefix(at.names.len()), &inode.owner, right.0);
+        judged == Verdict::Allowed
+    };
+    [Access::READ, Access::WRITE, Access::EXECUTE].into_iter().any(has)
+}
+
 /// Every directory on the way must be one, and let the caller pass.
 pub fn check_traverse(settings: &Settings, caller: &Caller, at: &Resolved) -> Result<()> {
+    let is_bound =
+        is_bound(settings, caller) && (caller.rights.are_modes() || !is_let_through(caller, at));
     for (index, inode) in at.chain.iter().enumerate().take(at.names.len()) {
         if !inode.is_directory() {
             return Err(NamespaceError::ParentNotDirectory(format!(
@@ -179,7 +204,7 @@ pub fn check_traverse(settings: &Settings, caller: &Caller, at: &Resolved) -> Re
                 at.prefix(index)
             )));
         }
-        if is_bound(settings, caller) {
+        if is_bound {
             check_at(caller, at, index, Access::EXECUTE)?;
         }
     }
@@ -204,11 +229,14 @@ pub(crate) fn check_inode(
     inode: &Inode,
     access: Access,
 ) -> Result<()> {
-    if !is_bound(settings, caller) || allows(caller, inode, access) {
+    if !is_bound(settings, caller) || caller.rights.are_modes() && allows(caller, inode, access) {
         return Ok(());
     }
     let path = path_or_kept(store, inode.id)?.unwrap_or_default();
-    Err(refusal(caller, &path, inode, access))
+    match grants(caller, || path.clone(), inode, access) {
+        true => Ok(()),
+        false => Err(refusal(caller, &path, inode, access)),
+    }
 }
 
 /// Every directory of the tree at the target must allow `access`, and its sticky bit the removal of each

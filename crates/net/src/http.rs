@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod gate;
+mod get;
 mod patient;
 mod serve;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use crate::rpc_server::UserInfo;
 pub use answer::{Answer, Response, Streamed};
 pub use body::Body;
 pub use gate::{Gate, HttpAuth};
+pub use get::Place;
 pub use hyper::{HeaderMap, Method, Uri, header};
 pub use serve::{Limits, Port, serve};
 

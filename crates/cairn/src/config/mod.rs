@@ -8,6 +8,7 @@ pub mod https;
 mod memory;
 pub mod namenode;
 pub mod quorum;
+mod ranger;
 pub mod security;
 pub mod tables;
 mod unsupported;

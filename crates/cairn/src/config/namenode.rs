@@ -1,8 +1,8 @@
 //! A NameNode's settings from Hadoop's keys.
 
 use super::{
-    Configuration, NameNodes, encryption, groups, https, memory, quorum, security, unsupported,
-    value, webhdfs,
+    Configuration, NameNodes, encryption, groups, https, memory, quorum, ranger, security,
+    unsupported, value, webhdfs,
 };
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
@@ -19,6 +19,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.fill(NameNodeConfig::KEYS, &mut c)?;
     conf.fill(AuditConfig::KEYS, &mut c.audit)?;
     c.groups = groups::read(conf)?;
+    c.ranger = ranger::read(conf)?;
     addresses(conf, member, &mut c)?;
     limits(conf, &mut c)?;
     memory(conf, &mut c)?;

@@ -194,6 +194,16 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let (service, host, realm) = parts(NAMENODE.0, &principal)?;
     let rules = login::rules(conf, &realm)?;
     let (http_host, http_rules) = (host.clone(), rules.clone());
+    if let Some(ranger) = &mut c.ranger {
+        let ticket = Ticket {
+            principal: Some(principal.clone()),
+            store: Store::default(),
+            server: format!("HTTP/_HOST@{realm}"),
+            protections: protections.clone(),
+            allows_simple: false,
+        };
+        ranger.credentials = Some(SharedCredentials(Arc::new(ticket)));
+    }
     // As in Hadoop, whoever the NameNode is may do everything.
     let superuser = rules.user_of(&principal).context("hadoop.security.auth_to_local")?;
     c.superuser.get_or_insert(superuser);

@@ -43,9 +43,9 @@ const ASKS: [(&str, &[&str], &str); 10] = [
         "connections of all clients are protected alike",
     ),
     (
-        "dfs.namenode.inode.attributes.provider.class",
-        &[],
-        "no other program can say who may do what",
+        super::ranger::PROVIDER,
+        &[super::ranger::BY_RANGER],
+        "of other programs only Ranger can say who may do what",
     ),
     ("dfs.namenode.ip-proxy-users", &[], "no user is believed that speaks of another machine"),
 ];

@@ -314,7 +314,12 @@ fn ordered(effect: &Effect) -> Option<(BlockId, GenerationStamp)> {
 }
 
 fn root() -> Caller {
-    Caller { user: "root".into(), groups: vec!["staff".into()], superuser: true }
+    Caller {
+        user: "root".into(),
+        groups: vec!["staff".into()],
+        superuser: true,
+        ..Caller::default()
+    }
 }
 
 fn note() -> XAttrName {

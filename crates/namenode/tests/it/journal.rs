@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn root() -> Caller {
-    Caller { user: "root".into(), groups: vec![], superuser: true }
+    Caller { user: "root".into(), groups: vec![], superuser: true, ..Caller::default() }
 }
 
 pub fn entry(command: impl Into<Command>) -> Entry {

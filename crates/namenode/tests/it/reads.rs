@@ -149,8 +149,12 @@ fn fill(dir: &Path, count: usize) -> Vec<String> {
         ..journal::options()
     };
     let ns = Namesystem::open(dir, options).unwrap();
-    let caller =
-        Caller { user: SUPERUSER.to_string(), groups: vec!["g".to_string()], superuser: true };
+    let caller = Caller {
+        user: SUPERUSER.to_string(),
+        groups: vec!["g".to_string()],
+        superuser: true,
+        ..Caller::default()
+    };
     let mut names: Vec<String> = (0..count)
         .map(|number| match number % 1000 {
             // Some are as long as names may be, some are not ASCII.

@@ -54,7 +54,12 @@ async fn calls_of_clients_without_an_identity_are_not_taken_for_one_another() {
 }
 
 fn submit(ns: &Namesystem, command: impl Into<Command>) -> Outcome {
-    let caller = Caller { user: SUPERUSER.to_string(), groups: vec![], superuser: true };
+    let caller = Caller {
+        user: SUPERUSER.to_string(),
+        groups: vec![],
+        superuser: true,
+        ..Caller::default()
+    };
     let entry =
         Entry { now_ms: 1000, elapsed_ms: 1000, caller, call: None, command: command.into() };
     ns.submit_blocking(entry).unwrap()

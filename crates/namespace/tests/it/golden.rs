@@ -22,7 +22,7 @@ fn entry(command: impl Into<Command>) -> Entry {
     Entry {
         now_ms: 300,
         elapsed_ms: 300,
-        caller: Caller { user: "u".into(), groups: vec!["g".into()], superuser: false },
+        caller: Caller { user: "u".into(), groups: vec!["g".into()], ..Caller::default() },
         call: Some(CallId { client_id: [7; 16], call_id: -3 }),
         command: command.into(),
     }

@@ -23,12 +23,17 @@ pub const MIB: u64 = 1 << 20;
 
 /// The NameNode's own user.
 pub fn root() -> Caller {
-    Caller { user: "root".into(), groups: vec!["supergroup".into()], superuser: true }
+    Caller {
+        user: "root".into(),
+        groups: vec!["supergroup".into()],
+        superuser: true,
+        ..Caller::default()
+    }
 }
 
 /// An ordinary user, in the group of the same name.
 pub fn user(name: &str) -> Caller {
-    Caller { user: name.into(), groups: vec![name.into()], superuser: false }
+    Caller { user: name.into(), groups: vec![name.into()], ..Caller::default() }
 }
 
 pub struct Fs {
