@@ -13,7 +13,7 @@ use crate::message::{Body, Message};
 use crate::refused::NotProposed;
 use raft::eraftpb::{self, MessageType};
 use raft::{RawNode, StateRole, Storage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Turns in which a leader sends one heartbeat.
@@ -108,6 +108,8 @@ pub struct Quorum {
     /// Others are to stand before it.
     holds_back: bool,
     lease: Lease,
+    /// Who had been heard of when this leader last looked: from there on the library counts anew.
+    were_active: BTreeSet<u64>,
     /// The last term in which it has begun to have another member lead.
     handed_over_in: u64,
     /// When the last heartbeat of a leader was sent, by that one's clock.
@@ -160,6 +162,7 @@ impl Quorum {
             patience: ELECTION_TURNS,
             holds_back: false,
             lease: Lease::default(),
+            were_active: BTreeSet::new(),
             handed_over_in: 0,
             heard: None,
             last: BTreeMap::new(),
@@ -212,12 +215,25 @@ impl Quorum {
         self.look_for_lost();
         // Whoever has just started, or lacks the end of its log, does not stand.
         if self.quiet == 0 && self.lost.is_none() || self.is_leader() {
+            let active = self.active();
             self.node.tick();
+            if self.node.raft.election_elapsed == 0 {
+                self.were_active = active;
+            }
             self.draw();
         }
         self.leave();
         self.end_handover();
         self.tell_who_is_behind();
+    }
+
+    /// Who was heard of since this leader last looked.
+    fn active(&self) -> BTreeSet<u64> {
+        if !self.is_leader() {
+            return BTreeSet::new();
+        }
+        let known = self.node.raft.prs().iter().filter(|(_, known)| known.recent_active);
+        known.map(|(id, _)| *id).collect()
     }
 
     /// The library draws by dice of its own; what was drawn here takes the place of that.
@@ -469,7 +485,8 @@ impl Quorum {
     pub fn progress(&self) -> BTreeMap<MemberId, Progress> {
         let of = |(id, member): (&MemberId, &Member)| {
             let known = self.node.raft.prs().get(id.0)?;
-            let is_active = known.recent_active || *id == self.me;
+            let was_active = self.were_active.contains(&id.0);
+            let is_active = known.recent_active || was_active || *id == self.me;
             let member = member.clone();
             Some((*id, Progress { member, matched: known.matched, is_active }))
         };

@@ -39,6 +39,19 @@ fn whoever_asks_for_the_lead_gets_it_and_the_one_with_most_does_if_nobody_is_nam
     assert!(!three.members[0].ask_for_lead(), "it does");
 }
 
+/// The library forgets now and then whom it has heard of, and hears of them again a moment later.
+#[test]
+fn the_lead_is_handed_over_at_any_moment() {
+    for turns in 0..2 * ELECTION_TURNS {
+        let mut three = Three::new();
+        (0..turns).for_each(|_| three.tick(|_| 5));
+        let now = three.now + TURN;
+        three.members[0].tick(now, 5);
+        // Nothing of what it says has come to anybody yet.
+        assert!(three.members[0].hand_over(|_| true).is_some(), "{turns}");
+    }
+}
+
 #[test]
 fn nobody_is_told_to_stand_who_does_not_vote() {
     let mut three = Three::new();
