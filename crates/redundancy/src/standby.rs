@@ -360,10 +360,12 @@ impl Standby {
         }
     }
 
-    /// How much is known from nodes that were heard of in so many milliseconds.
-    pub fn completeness(&self, now: Now, silence_ms: u64) -> Completeness {
+    /// How much is known. Nodes that were not heard of in so many milliseconds are forgotten: they register when they are
+    /// back.
+    pub fn completeness(&mut self, now: Now, silence_ms: u64) -> Completeness {
+        self.nodes.retain(|_, node| node.is_alive(now, silence_ms));
         let mut known = Completeness::default();
-        for node in self.nodes.values().filter(|node| node.is_alive(now, silence_ms)) {
+        for node in self.nodes.values() {
             known.nodes += 1;
             known.reported += usize::from(node.is_reported());
             let replicas = node.storages.values().map(|storage| storage.replicas.len_max() as u64);

@@ -52,4 +52,6 @@ impl Cluster {
 }
 
 #[cfg(test)]
+mod failover;
+#[cfg(test)]
 mod tests;

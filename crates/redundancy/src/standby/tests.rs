@@ -193,13 +193,15 @@ fn how_much_is_known_is_told_of_who_is_heard_of() {
     let known = told.standby.completeness(at(0), SILENCE_MS);
     assert_eq!(known, Completeness { nodes: 2, reported: 1, replicas: 1 });
     assert!(!known.is_enough(1, 0.999));
-    assert_eq!(told.standby.completeness(at(SILENCE_MS), SILENCE_MS), Completeness::default());
     // A volume that failed is not waited for, and what it had is gone.
     let mut lost = heartbeat(&["a", "b"], false);
     lost.storages[0].state = StorageState::Failed;
     told.standby.heartbeat(&told.node.claim(), lost, at(0));
     let known = told.standby.completeness(at(0), SILENCE_MS);
     assert_eq!((known.reported, known.replicas), (1, 0));
+    assert_eq!(told.standby.completeness(at(SILENCE_MS), SILENCE_MS), Completeness::default());
+    let answer = told.standby.heartbeat(&told.node.claim(), heartbeat(&["b"], false), at(0));
+    assert_eq!(answer.commands, [Command::Register], "it is not known any more");
 }
 
 #[test]

@@ -1,0 +1,283 @@
+//! Leaders that are followed by others while replicas are deleted, by seeds: whatever was told whom before, the last replica
+//! of a block is never deleted; and what happens with known mistakes put back.
+
+use crate::fixture::*;
+use crate::*;
+use cairn_stripe::BlockId;
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+const NODES: usize = 5;
+const BLOCKS: i64 = 12;
+const SEEDS: u64 = 60;
+
+/// What a new leader does wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mistake {
+    /// What it has kept counts for deletions at once.
+    CountsAtOnce,
+    /// So does a report that was on its way when it began to lead.
+    AnyLeaseProves,
+    /// A DataNode goes on with what another leader has ordered after it has reported to this one.
+    OrdersOutliveLeaders,
+}
+
+/// What a node tells a member that follows, on its way.
+#[derive(Debug)]
+enum Message {
+    Event(ReplicaEvent),
+    All(Vec<ReportedReplica>),
+}
+
+struct Scene {
+    world: World,
+    standby: Standby,
+    disks: Vec<BTreeSet<BlockId>>,
+    /// Orders that nodes have got and not carried out, and in which reign.
+    orders: Vec<VecDeque<(u64, BlockRef)>>,
+    on_the_way: Vec<VecDeque<Message>>,
+    reign: u64,
+    mistake: Option<Mistake>,
+    deleted: usize,
+}
+
+fn config() -> Config {
+    let (safe_mode_threshold, safe_mode_extension) = (1.0, Duration::ZERO);
+    Config { safe_mode_threshold, safe_mode_extension, ..Config::default() }
+}
+
+impl Scene {
+    fn new(seed: u64, mistake: Option<Mistake>) -> Scene {
+        let mut world = World::new(NODES, 1);
+        world.dice = Box::new(dice(seed));
+        let mut standby = Standby::new(&config());
+        for node in 0..NODES {
+            standby.register(registration(node, 0), world.now);
+            let heartbeat = heartbeat_of(node, 50 * GIB);
+            standby.heartbeat(&registration(node, 0).claim(), heartbeat, world.now);
+        }
+        let mut scene = Scene {
+            world,
+            standby,
+            disks: vec![BTreeSet::new(); NODES],
+            orders: vec![VecDeque::new(); NODES],
+            on_the_way: (0..NODES).map(|_| VecDeque::new()).collect(),
+            reign: 1,
+            mistake,
+            deleted: 0,
+        };
+        for number in 1..=BLOCKS {
+            let nodes: Vec<usize> = (0..3).map(|at| (number as usize + at) % NODES).collect();
+            let id = block(number);
+            scene.world.blocks.0.insert(id, replicated(3, 100, BlockState::Complete));
+            for node in nodes {
+                let block = scene.world.good(id, 0);
+                scene.disks[node].insert(id);
+                scene.tell(node, block, ReplicaEventKind::Received { delete_hint: None });
+            }
+        }
+        scene
+    }
+
+    fn draw(&mut self, below: u64) -> usize {
+        ((self.world.dice)() % below) as usize
+    }
+
+    /// A node tells who leads now, and the other member when that comes there.
+    fn tell(&mut self, node: usize, block: BlockRef, kind: ReplicaEventKind) {
+        let event = ReplicaEvent { block, kind, crc32c: None };
+        self.world.event(node, event.clone());
+        self.on_the_way[node].push_back(Message::Event(event));
+    }
+
+    /// What was told longest ago comes to the member that follows.
+    fn arrive(&mut self, node: usize) {
+        let (claim, uuid) = (registration(node, 0), storage_uuid(node));
+        let storage = (uuid.as_str(), StorageType::Disk);
+        match self.on_the_way[node].pop_front() {
+            Some(Message::Event(event)) => {
+                self.standby.incremental_report(&claim.claim(), storage, &[event]).unwrap();
+            }
+            Some(Message::All(replicas)) => {
+                let list = vec![(uuid.clone(), StorageType::Disk, replicas)];
+                let now = self.world.now;
+                self.standby.full_report(&claim.claim(), (0, true), list, now).unwrap();
+            }
+            None => {}
+        }
+    }
+
+    fn all_of(&self, node: usize) -> Vec<ReportedReplica> {
+        let replica = |id: &BlockId| ReportedReplica {
+            block: self.world.good(*id, 0),
+            state: ReplicaState::Finalized,
+            crc32c: None,
+        };
+        self.disks[node].iter().map(replica).collect()
+    }
+
+    /// A heartbeat, with whatever is ordered by it.
+    fn beat(&mut self, node: usize, wants_report_lease: bool) {
+        let heartbeat = Heartbeat { wants_report_lease, ..heartbeat_of(node, 50 * GIB) };
+        let answer = self.world.beat(&format!("uuid-{node}"), heartbeat);
+        for command in answer.commands {
+            match command {
+                Command::Invalidate(blocks) => {
+                    let orders = blocks.into_iter().map(|block| (self.reign, block));
+                    self.orders[node].extend(orders);
+                }
+                Command::Register => {
+                    self.world.register(registration(node, 0));
+                }
+                _ => {}
+            }
+        }
+        if let Some(lease) = answer.report_lease {
+            // Whoever reports to a new leader has dropped what an earlier one has ordered.
+            if self.mistake != Some(Mistake::OrdersOutliveLeaders) {
+                let reign = self.reign;
+                self.orders[node].retain(|(of, _)| *of == reign);
+            }
+            self.report(node, lease);
+        }
+    }
+
+    fn report(&mut self, node: usize, lease: u64) {
+        let handle = self.world.handle(node);
+        let call = self.world.cluster.begin_report_call(handle, lease, self.world.now).unwrap();
+        self.take(node, call, &self.all_of(node));
+    }
+
+    fn take(&mut self, node: usize, call: ReportCall, replicas: &[ReportedReplica]) {
+        let uuid = storage_uuid(node);
+        let (storage, now) = ((uuid.as_str(), StorageType::Disk), self.world.now);
+        self.world.cluster.full_report(&self.world.blocks, call, storage, replicas, now);
+    }
+
+    /// A node carries an order out.
+    fn obey(&mut self, node: usize) -> Result<(), String> {
+        let Some((_, block)) = self.orders[node].pop_front() else { return Ok(()) };
+        if !self.disks[node].remove(&block.id) {
+            return Ok(());
+        }
+        self.deleted += 1;
+        if self.disks.iter().all(|disk| !disk.contains(&block.id)) {
+            return Err(format!("{block:?} is gone, the last one on {node}"));
+        }
+        self.tell(node, block, ReplicaEventKind::Deleted);
+        Ok(())
+    }
+
+    /// Whoever followed leads from now on, with what it has kept.
+    fn fail_over(&mut self) {
+        self.reign += 1;
+        self.world.cluster = Cluster::new(config());
+        if self.mistake != Some(Mistake::AnyLeaseProves) {
+            self.world.cluster.begin_to_lead(self.reign << 32);
+        }
+        self.world.cluster.start_safe_mode(BLOCKS as u64, self.world.now);
+        let empty = Standby::new(&config());
+        let kept = std::mem::replace(&mut self.standby, empty);
+        let kept: Vec<KeptNode> = kept.take(self.world.now, u64::MAX).collect();
+        for (node, kept) in kept.into_iter().enumerate() {
+            let (registration, heartbeat, lists) = kept.into_lists();
+            let uuid = registration.uuid.clone();
+            self.world.register(registration.clone());
+            self.standby.register(registration, self.world.now);
+            self.world.beat(&uuid, heartbeat.unwrap_or_default());
+            let handle = self.world.handle(node);
+            for list in lists {
+                let call = match self.mistake {
+                    Some(Mistake::CountsAtOnce) => {
+                        self.world.cluster.begin_to_lead(0);
+                        self.world.cluster.begin_report_call(handle, 0, self.world.now).unwrap()
+                    }
+                    _ => self.world.cluster.begin_kept_report(handle),
+                };
+                self.take(node, call, &list.replicas);
+            }
+        }
+        self.world.cluster.look_at_start(self.world.now);
+        // What was on its way comes to who leads now, and to nobody else: the member that follows it has begun anew.
+        for node in 0..NODES {
+            for message in std::mem::take(&mut self.on_the_way[node]) {
+                match message {
+                    Message::Event(event) => _ = self.world.event(node, event),
+                    Message::All(replicas) => {
+                        let (handle, now) = (self.world.handle(node), self.world.now);
+                        let call = self.world.cluster.begin_report_call(handle, 0, now).unwrap();
+                        self.take(node, call, &replicas);
+                    }
+                }
+            }
+            let all = self.all_of(node);
+            self.on_the_way[node].push_back(Message::All(all));
+        }
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        let node = self.draw(NODES as u64);
+        match self.draw(100) {
+            0..=39 => self.arrive(node),
+            40..=59 => self.obey(node)?,
+            60..=74 => self.beat(node, false),
+            75..=79 => self.beat(node, true),
+            80..=89 => {
+                self.world.now = at(self.world.now.mono_ms + 3000);
+                self.world.cluster.tick(&self.world.blocks, self.world.now, &mut *self.world.dice);
+            }
+            90..=94 => {
+                let all = self.all_of(node);
+                self.on_the_way[node].push_back(Message::All(all));
+            }
+            95..=97 => {
+                let id = block(1 + self.draw(BLOCKS as u64) as i64);
+                let copies = 1 + self.draw(2) as u16;
+                let facts = replicated(copies, 100, BlockState::Complete);
+                self.world.blocks.0.insert(id, facts);
+                self.world.cluster.block_changed(&self.world.blocks, id);
+            }
+            _ => self.fail_over(),
+        }
+        Ok(())
+    }
+}
+
+fn run(seed: u64, mistake: Option<Mistake>) -> Result<Scene, String> {
+    let mut scene = Scene::new(seed, mistake);
+    for _ in 0..1500 {
+        scene.step()?;
+    }
+    Ok(scene)
+}
+
+#[test]
+fn the_last_replica_outlives_all_leaders() {
+    let (mut deleted, mut reigns) = (0, 0);
+    for seed in 0..SEEDS {
+        let scene = run(seed, None).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        deleted += scene.deleted as u64;
+        reigns += scene.reign;
+    }
+    assert!(deleted > 5 * SEEDS && reigns > 10 * SEEDS, "{deleted} {reigns}");
+}
+
+fn is_found(mistake: Mistake) {
+    let found = (0..10 * SEEDS).find(|seed| run(*seed, Some(mistake)).is_err());
+    assert!(found.is_some(), "nobody has noticed {mistake:?}");
+}
+
+#[test]
+fn surplus_that_is_deleted_before_reports_is_found() {
+    is_found(Mistake::CountsAtOnce);
+}
+
+#[test]
+fn a_report_from_before_that_counts_as_a_proof_is_found() {
+    is_found(Mistake::AnyLeaseProves);
+}
+
+#[test]
+fn an_order_of_a_stale_leader_that_is_obeyed_is_found() {
+    is_found(Mistake::OrdersOutliveLeaders);
+}
