@@ -19,8 +19,11 @@ use std::time::Duration;
 /// Turns in which a leader sends one heartbeat.
 const HEARTBEAT_TURNS: usize = 2;
 
-/// Turns without a heartbeat after which a member may stand. Each draws as many again at most on top.
+/// Turns without a heartbeat after which a member may stand. On top come as many again at most, by rank or by dice.
 pub const ELECTION_TURNS: usize = 10;
+
+/// Turns in which a member that stands has been elected, if it can be.
+const RANK_TURNS: usize = 3;
 
 /// Turns by which who holds back stands later: the longest that others wait, and one to be heard in.
 const HELD_BACK_TURNS: usize = 2 * ELECTION_TURNS + 1;
@@ -209,7 +212,12 @@ impl Quorum {
             }
         }
         if self.node.raft.election_elapsed == 0 {
-            self.patience = ELECTION_TURNS + dice as usize % ELECTION_TURNS;
+            // One more, as others' turns may come later than its own, and they vote for nobody before.
+            let more = match self.rank() {
+                Some(rank) => (1 + rank * RANK_TURNS).min(ELECTION_TURNS - 1),
+                None => dice as usize % ELECTION_TURNS,
+            };
+            self.patience = ELECTION_TURNS + more;
             self.draw();
         }
         self.look_for_lost();
@@ -234,6 +242,14 @@ impl Quorum {
         }
         let known = self.node.raft.prs().iter().filter(|(_, known)| known.recent_active);
         known.map(|(id, _)| *id).collect()
+    }
+
+    /// How many others stand before it when the leader that it follows is missed: all draw by dice only if that comes to
+    /// nothing, so that two rarely stand at once, and none waits without need.
+    fn rank(&self) -> Option<usize> {
+        let leader = self.leader().filter(|leader| *leader != self.me)?;
+        let mut others = self.members.voters().filter(|id| *id != leader);
+        others.position(|id| id == self.me)
     }
 
     /// The library draws by dice of its own; what was drawn here takes the place of that.

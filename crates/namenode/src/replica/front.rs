@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The pauses between two tries of a call that waits.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LAST_PAUSE: Duration = Duration::from_millis(250);
+const LAST_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long it may take until a member has given the lead up, and until one leads that an operator wants to.
 const HANDOVER: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@ mod shutting_out;
 mod three;
 mod world;
 
-use cairn_quorum::{Base, Change, ELECTION_TURNS, MemberId, Quorum, Saved};
+use cairn_quorum::{Base, Change, ELECTION_TURNS, MemberId, Quorum, Role, Saved};
 use std::panic::catch_unwind;
 use std::time::Duration;
 use world::{Mistake, World};
@@ -133,6 +133,80 @@ fn a_member_that_holds_back_stands_after_all_others_had_the_time_to() {
     for dice in [0, last] {
         let late = stands_after(2, true, dice);
         assert!(late > slowest && late < 3 * slowest, "{late} {slowest}");
+    }
+}
+
+/// Three members whose messages come at once, and take no turn.
+struct AtOnce {
+    members: Vec<Quorum>,
+    now: Duration,
+    dead: Option<usize>,
+}
+
+impl AtOnce {
+    fn lives(&self, at: usize) -> bool {
+        self.dead != Some(at)
+    }
+
+    fn leader(&self) -> Option<usize> {
+        let leads = |at: &usize| matches!(self.members[*at].role(), Role::Leader { .. });
+        (0..3).filter(|at| self.lives(*at)).find(leads)
+    }
+
+    /// A turn of each, who draw those dice.
+    fn turn(&mut self, dice: [u32; 3]) {
+        self.now += Duration::from_millis(50);
+        for at in (0..3).filter(|at| self.dead != Some(*at)) {
+            self.members[at].tick(self.now, dice[at]);
+        }
+        loop {
+            let mut sent = Vec::new();
+            for member in &mut self.members {
+                while let Some(ready) = member.ready() {
+                    member.persisted(ready.number);
+                    sent.extend(ready.send_now.into_iter().chain(ready.send_later));
+                }
+            }
+            if sent.is_empty() {
+                return;
+            }
+            for (to, bytes) in sent {
+                let at = to.0 as usize - 1;
+                if self.lives(at) {
+                    self.members[at].step(self.now, &bytes).unwrap();
+                }
+            }
+        }
+    }
+}
+
+/// Whatever dice they draw: two that stood at once would have none elected.
+#[test]
+fn a_leader_that_dies_is_followed_by_another_one_as_soon_as_may_be() {
+    let turn = Duration::from_millis(50);
+    let mut now = Duration::from_secs(1);
+    let open = |id| Quorum::open(MemberId(id), &three(), turn, now).unwrap();
+    let members = (1..4).map(open).collect();
+    now += turn;
+    let mut three = AtOnce { members, now, dead: None };
+    for dice in [[0, 5, 9], [7, 7, 7]] {
+        three.dead = None;
+        while three.leader().is_none() {
+            three.turn([0, 3, 6]);
+        }
+        for _ in 0..ELECTION_TURNS {
+            three.turn(dice);
+        }
+        three.dead = three.leader();
+        let mut turns = 0;
+        while three.leader().is_none() {
+            three.turn(dice);
+            turns += 1;
+        }
+        assert!(turns <= ELECTION_TURNS + 2, "{turns} turns");
+        // It hears of the one that leads now.
+        three.dead = None;
+        three.turn(dice);
     }
 }
 
