@@ -223,6 +223,8 @@ impl World<'_> {
                 self.note(|| format!("dn-{node} is to delete {block:?}: {deletion:?}"));
                 if deletion == Deletion::Due {
                     self.model.called_bad.remove(&(node, block.id));
+                    // What may be there again is another one, or rests on nothing.
+                    self.model.proofs.remove(&(node, block.id));
                 }
                 self.touch(block.id);
             }

@@ -13,7 +13,7 @@ use crate::data_node::{DataNode, Stored};
 use crate::model::{BlockModel, Part};
 use crate::name_node::{Target, sure};
 use crate::world::World;
-use cairn_namespace::{BlockState, query};
+use cairn_namespace::{Block, BlockState, InodeId, query};
 use cairn_redundancy::BlockFacts;
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
@@ -114,20 +114,25 @@ impl World<'_> {
                 block.exposed = all;
                 continue;
             }
-            let is_done = self.is_past_recovery(id);
+            let past = self.is_past_recovery(id);
             let Some(block) = self.model.blocks.get_mut(&id) else { continue };
-            if is_done {
+            if let Some(state) = past {
                 // Nobody has promised that it is more than in memory.
                 block.exposed = all;
-                continue;
+                if state == BlockState::Complete {
+                    continue;
+                }
             }
             // They have what was synced.
             for (node, own_id) in parts {
                 let part = (self.name_node.identity(node), own_id.unit());
                 if let Some(stored) = self.nodes[node].replicas.get_mut(&own_id) {
-                    stored.is_torn = false;
+                    stored.is_torn &= past.is_some();
                     block.torn.insert((part, stored.replica.gs()));
                 }
+            }
+            if past.is_some() {
+                continue;
             }
             let file = self.name_node.block(id).map(|info| info.block.file);
             if let Some(file) = file.and_then(|file| self.model.files.get_mut(&file)) {
@@ -136,24 +141,38 @@ impl World<'_> {
         }
     }
 
-    /// Whether a block is as long as it will ever be: complete, or committed with another one behind it, of which its file
-    /// will be open for ever if no replica has that length. The last one can be cut by a recovery.
-    fn is_past_recovery(&self, id: BlockId) -> bool {
-        let Some(info) = self.name_node.block(id) else { return false };
-        let is_last = || {
-            let last = query::last_block(&self.name_node.store, info.block.file);
-            sure(last).is_some_and(|(_, last)| last.id == id)
-        };
+    /// The state of a block that no recovery cuts: complete, or committed with another one behind it, of which its file will
+    /// be open for ever if no replica has that length, unless the one behind is taken back. The last one can be cut.
+    fn is_past_recovery(&self, id: BlockId) -> Option<BlockState> {
+        let info = self.name_node.block(id)?;
+        let is_last = || self.last_block(info.block.file).is_some_and(|last| last.id == id);
         match info.block.state {
-            BlockState::Complete => true,
-            BlockState::Committed => !is_last(),
-            _ => false,
+            BlockState::Committed if is_last() => None,
+            state @ (BlockState::Complete | BlockState::Committed) => Some(state),
+            _ => None,
+        }
+    }
+
+    fn last_block(&self, file: InodeId) -> Option<Block> {
+        sure(query::last_block(&self.name_node.store, file)).map(|(_, last)| last)
+    }
+
+    /// A writer has taken its last block back. The one before is the last again: if a power cut has torn it, a recovery
+    /// cuts it to what was synced.
+    pub(crate) fn taken_back(&mut self, file: InodeId) {
+        let last = self.last_block(file).filter(|last| last.state == BlockState::Committed);
+        let block = last.and_then(|last| self.model.blocks.get(&last.id));
+        let is_torn = block.is_some_and(|block| !block.torn.is_empty());
+        if let Some(file) = self.model.files.get_mut(&file).filter(|_| is_torn) {
+            file.acked = file.acked.min(file.durable);
         }
     }
 
     /// The power fails on a member of a group. What the group rests on was synced.
     fn tear_member(&mut self, node: usize, own_id: BlockId) {
-        let is_proven = self.model.proofs.contains_key(&(node, own_id));
+        let gs = self.nodes[node].replicas.get(&own_id).map(|stored| stored.replica.gs());
+        let proof = self.model.proofs.get(&(node, own_id));
+        let is_proven = proof.is_some_and(|proof| Some(proof.gs) == gs);
         if is_proven || own_id.is_parity() {
             self.violate(format!("dn-{node} loses the end of {own_id}, which its group rests on"));
         }
@@ -229,7 +248,10 @@ impl World<'_> {
                 let new = parts.difference(&block.exposed).count();
                 let all = block.exposed.union(parts).copied().collect();
                 let is_borne = block.exposed.len() + new <= block.tolerance;
-                new == 0 || is_borne && self.bear_pipelines(*id, &all)
+                // Of what was torn, what was synced is to be kept.
+                let is_torn = || block.torn.iter().any(|(part, _)| parts.contains(part));
+                let is_over = block.exposed.len() > block.tolerance;
+                new == 0 && !(is_over && is_torn()) || is_borne && self.bear_pipelines(*id, &all)
             })
         })
     }

@@ -452,6 +452,14 @@ impl<'a> World<'a> {
             if let Err(why) = self.model.follow(&command, &outcome) {
                 self.violate(why);
             }
+            let shorter = match &command {
+                Command::AbandonBlock(abandon) => abandon.file,
+                Command::WithdrawBlock(withdraw) => Some(withdraw.file),
+                _ => None,
+            };
+            if let Some(file) = shorter {
+                self.taken_back(file);
+            }
             if let (Command::Concat(concat), Outcome::Done) = (&command, &outcome) {
                 self.note_joined(&concat.target);
                 self.wants_fewer(&concat.target);

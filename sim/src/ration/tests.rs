@@ -3,8 +3,10 @@
 use crate::model::BlockModel;
 use crate::options::Options;
 use crate::parts::Right;
+use crate::tasks::Task;
 use crate::world::World;
 use cairn_namespace::BlockState;
+use cairn_redundancy::BlockRef;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeSet;
 
@@ -66,4 +68,60 @@ fn what_is_closed_in_the_log_only_when_it_is_torn_is_not_mended_by_that() {
     world.pipelines.insert((id, gs), parts);
     world.rests_on_pipeline(id, gs);
     assert_eq!(world.model.blocks[&id].torn.len(), 2);
+}
+
+/// Lets things happen until a contiguous group rests on a replica that was proven.
+fn until_one_is_proven(world: &mut World<'_>) -> (usize, BlockId) {
+    loop {
+        assert!(world.happens_meanwhile(), "nothing was proven");
+        let is_member = |id: BlockId| {
+            let of_group = world.name_node.handle_of(id);
+            of_group.is_some_and(|of_group| world.name_node.is_formed(of_group.0))
+        };
+        let mut proven = world.model.proofs.iter().map(|(proven, proof)| (*proven, proof.gs));
+        let found =
+            proven.find(|((node, id), gs)| is_member(*id) && world.nodes[*node].holds(*id, *gs));
+        if let Some((proven, _)) = found {
+            return proven;
+        }
+    }
+}
+
+/// It is deleted, and an older one whose deletion a power cut has undone is where it was; or it has another stamp.
+#[test]
+fn a_group_rests_on_the_replica_that_was_proven_and_no_other_one_there() {
+    for (is_deleted, has_other_stamp) in [(false, false), (true, false), (false, true)] {
+        let mut right = Right;
+        let options = Options { faults: 0, groups: true, ..Options::default() };
+        let mut world = World::new(3, options, &mut right);
+        let (node, id) = until_one_is_proven(&mut world);
+        let stored = world.nodes[node].replicas[&id].clone();
+        let block = BlockRef { id, gs: stored.replica.gs(), len: stored.data.len() as u64 };
+        if is_deleted {
+            let registration = world.nodes[node].registrations;
+            world.work(node, Task::Invalidate { block, registration, since_ms: world.now_ms });
+            assert!(world.nodes[node].replicas.insert(id, stored).is_none());
+        }
+        if has_other_stamp {
+            world.nodes[node].append(block, GenerationStamp(block.gs.0 + 1)).unwrap();
+        }
+        world.tear(&[(node, id)]);
+        let rests_on_it = !is_deleted && !has_other_stamp;
+        assert_eq!(world.report.violation.is_some(), rests_on_it);
+    }
+}
+
+/// What was synced of a block is kept, also while it is as long as it will be if the one behind it stays.
+#[test]
+fn what_is_torn_is_free_to_be_destroyed_no_more() {
+    let mut right = Right;
+    let options = Options { faults: 0, ..Options::default() };
+    let mut world = World::new(3, options, &mut right);
+    let (id, a, _) = until_two_write(&mut world);
+    let (gs, part) = (world.name_node.block(id).unwrap().block.gs, (a, UnitIndex(0)));
+    for (torn, is_free) in [(BTreeSet::new(), true), (BTreeSet::from([(part, gs)]), false)] {
+        let block = BlockModel { tolerance: 0, exposed: BTreeSet::from([part]), torn };
+        world.model.blocks.insert(id, block);
+        assert_eq!(world.bears_all(a, [id]), is_free);
+    }
 }

@@ -273,3 +273,17 @@ fn units_of_a_group_are_as_even_over_racks_as_nodes_allow() {
 fn a_group_is_not_whole_while_a_leaving_node_has_a_bad_member_that_looks_good() {
     assert_eq!(run(272_530, Options::default(), &mut Right).violation, None);
 }
+
+/// A power cut tears a block that was committed with another one behind it, and its writer takes that one back: nothing that
+/// was not synced is promised of what is the last block again.
+#[test]
+fn a_torn_block_that_is_the_last_again_is_cut_to_what_was_synced() {
+    assert_eq!(run(727_722, Options::default(), &mut Right).violation, None);
+}
+
+/// A node deletes the replica that an attempt to make a group has proven, a power cut undoes the deletion of an older one,
+/// and the next one tears that, though the group rests on others.
+#[test]
+fn a_replica_that_was_deleted_is_proven_no_more() {
+    assert_eq!(run(718_347, Options::default(), &mut Right).violation, None);
+}
