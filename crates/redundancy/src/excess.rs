@@ -195,11 +195,14 @@ impl Cluster {
         }
     }
 
-    /// Live replicas, or distinct live units, on nodes that are not stale.
+    /// Good replicas, or distinct good units, on nodes that are not stale: also on such that leave, which stay until others
+    /// have what they have, and not on those that were let go.
     fn units_heard_of(&self, slots: &Slots, now: Now) -> usize {
         let places = self.places_of(slots).filter(|place| {
             let node = self.node(self.storage(place.storage).node);
-            self.is_live(place) && slots.facts.has_bytes(place.unit) && !self.is_stale(node, now)
+            let is_good = !place.corrupt && !place.excess && !self.is_lost(place.storage);
+            let is_heard_of = !node.is_let_go() && !self.is_stale(node, now);
+            is_good && is_heard_of && slots.facts.has_bytes(place.unit)
         });
         match slots.facts.layout.has_units() {
             true => places.map(|place| place.unit).collect::<BTreeSet<_>>().len(),

@@ -145,6 +145,11 @@ impl DataNode {
         self.admin != AdminState::InService
     }
 
+    /// Whether it may be switched off at any time.
+    pub(crate) fn is_let_go(&self) -> bool {
+        matches!(self.admin, AdminState::Decommissioned | AdminState::InMaintenance)
+    }
+
     /// Whether it is about to be in maintenance or is: what it holds counts, at least for a while.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeInfo#isMaintenance`.

@@ -287,3 +287,10 @@ fn a_torn_block_that_is_the_last_again_is_cut_to_what_was_synced() {
 fn a_replica_that_was_deleted_is_proven_no_more() {
     assert_eq!(run(718_347, Options::default(), &mut Right).violation, None);
 }
+
+/// A power cut and broken pipelines leave bad replicas on all nodes but one, and that is to leave.
+#[test]
+fn a_leaving_node_with_the_only_good_replica_is_let_go() {
+    let options = Options { groups: true, ..Options::default() };
+    assert_eq!(run(719_290, options, &mut Right).violation, None);
+}

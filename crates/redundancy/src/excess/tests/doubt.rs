@@ -222,6 +222,32 @@ fn bad_units_make_room_one_after_the_other() {
     assert_eq!(world.cluster.tally(id, &world.blocks.0[&id]).live, 5);
 }
 
+/// Found by simulation: a node that leaves has the only good one, and stays until another one has taken that.
+#[test]
+fn a_bad_replica_makes_room_for_what_only_a_leaving_node_has() {
+    for (admin, makes_room) in
+        [(AdminState::DecommissionInProgress, true), (AdminState::Decommissioned, false)]
+    {
+        let mut world = World::new(2, 1);
+        let id = block(1);
+        world.store(id, replicated(1, 100, LIVE), &[0]);
+        let leaving = world.handle(0);
+        world.cluster.set_admin_state(&world.blocks, leaving, admin);
+        let good = world.good(id, 0);
+        let bad = BlockRef { gs: GenerationStamp(good.gs.0 - 1), ..good };
+        world.received(1, bad);
+        let told = invalidations(world.run(120_000, &[]));
+        assert_eq!(told, if makes_room { vec![(1, bad)] } else { vec![] }, "{admin}");
+        if makes_room {
+            world.deleted(1, bad);
+            world.run(6000, &[]);
+            world.received(1, good);
+            world.run(120_000, &[]);
+            assert_eq!(world.cluster.node(leaving).admin, AdminState::Decommissioned);
+        }
+    }
+}
+
 /// The NameNode was started with a state from before an append.
 #[test]
 fn a_replica_with_a_stamp_from_the_future_is_kept() {
