@@ -59,9 +59,12 @@ use crate::last_inputs::LastInputs;
 use crate::store::Store;
 use cairn_master::Submission;
 use cairn_namespace::command::Caller;
+use cairn_namespace::holds::{self, Holds, Upgrade};
 use cairn_namespace::ops::configure::Configure;
+use cairn_namespace::ops::holds::{PrepareUpgrade, Release};
 use cairn_namespace::ops::snapshot::ConfigureSnapshots;
 use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
+use cairn_namespace::ops::watch_events::WatchEvents;
 use cairn_namespace::store::StoreError;
 use cairn_namespace::{CallId, Command, Outcome, Retries};
 use cairn_net::held::held;
@@ -69,7 +72,8 @@ use entering::enter;
 use input::{Input, Request, Work};
 use listeners::Listeners;
 use log::Log;
-use recent::Recent;
+use outcomes::unread;
+use recent::{Recent, Stored};
 use replay::replay;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -90,10 +94,12 @@ pub struct Namesystem {
     dir: PathBuf,
     /// Held until log and store are closed.
     lock: Mutex<Option<File>>,
-    /// The rollback point that is there.
+    /// The rollback point that is in the folder.
     point: Mutex<Option<RollbackPoint>>,
-    /// What it was restored from, until somebody has accepted that.
-    restored: Mutex<Option<Restored>>,
+    /// What keeps replicas from being deleted.
+    holds: Mutex<Holds>,
+    /// Whether others have to agree on entries.
+    is_agreed: bool,
     identity: Identity,
     store: Arc<Store>,
     recent: Arc<Recent>,
@@ -134,15 +140,23 @@ impl Namesystem {
                 (identity, Some(log))
             }
         };
-        let (point, restored) = (rollback::find(dir)?, restored::find(dir).map_err(io)?);
+        // Fails where the store may be half of what was gone back to.
+        rollback::find(dir)?;
         let store = Arc::new(Store::open(&dir.join("namespace.redb"), options.cache_len)?);
         let history_len = options.event_history_len;
-        let recent = Recent::open(dir, identity.namespace_id, history_len, store.applied());
+        let recent = Recent::open(dir, identity.namespace_id, history_len, Stored::of(&store)?);
         let recent = Arc::new(recent);
         let (log, retries) = match log {
             Some(log) => (log, Retries::default()),
-            None => replay(dir, &identity, &store, &recent)?,
+            None => replay(dir, &identity, &store, &recent, options.reserved_len)?,
         };
+        let mut in_force = holds::get(&store.snapshot()).map_err(unread)?;
+        in_force.restored = in_force.restored.or(restored::find(dir).map_err(io)?);
+        let is_agreed = options.agreement.is_some();
+        if is_agreed {
+            rollback::agree(dir, in_force.upgrade)?;
+        }
+        let point = rollback::find(dir)?;
         let log = log.keeping(options.kept_log_len);
         let is_finalized = AtomicBool::new(log.is_newest());
         if !log.is_newest() {
@@ -187,7 +201,8 @@ impl Namesystem {
             dir: dir.to_owned(),
             lock: Mutex::new(Some(lock)),
             point: Mutex::new(point),
-            restored: Mutex::new(restored),
+            holds: Mutex::new(in_force),
+            is_agreed,
             identity,
             store,
             recent,
@@ -283,13 +298,18 @@ impl Namesystem {
         self.ask(|reply| Input::Work(work, reply)).await
     }
 
-    /// The rollback point, if there is one.
+    /// The rolling upgrade that was prepared and is not finalized, if there is one.
     pub fn rollback_point(&self) -> Option<RollbackPoint> {
-        *held(&self.point)
+        held(&self.holds).upgrade.map(RollbackPoint::from).or(*held(&self.point))
+    }
+
+    /// Whether there is a copy here to go back to.
+    pub fn has_rollback_copy(&self) -> bool {
+        held(&self.point).is_some()
     }
 
     /// Makes a rollback point of what is there now, or returns the one that is there. Its copy of the store leaves
-    /// `reserved_len` bytes of the disk free, or is not made.
+    /// `reserved_len` bytes of the disk free, or is not made. Others that have to agree make one each.
     pub async fn make_rollback_point(
         &self,
         reserved_len: u64,
@@ -298,31 +318,67 @@ impl Namesystem {
             return Ok(point);
         }
         let start_ms = self.clock.now().wall_ms;
+        let upgrade = Upgrade { start_ms, sequence: self.last_sequence() };
+        if self.is_agreed {
+            if !self.is_finalized() {
+                let why = "the log is of an earlier version: finalize the upgrade to this one";
+                return Err(SubmitError::RollbackPoint(why.to_string()));
+            }
+            rollback::check_room(&self.dir, reserved_len)
+                .map_err(|error| SubmitError::RollbackPoint(error.to_string()))?;
+            let Upgrade { start_ms, sequence } = upgrade;
+            self.submit(Submission::own(PrepareUpgrade { start_ms, sequence })).await?;
+            held(&self.holds).upgrade = Some(upgrade);
+        }
         let dir = self.dir.clone();
-        let sequence = self.work(Work::RollbackPoint { dir, start_ms, reserved_len }).await?;
-        let point = RollbackPoint { start_ms, sequence };
-        *held(&self.point) = Some(point);
-        Ok(point)
+        match self.work(Work::RollbackPoint { dir, start_ms, reserved_len }).await {
+            Ok(sequence) => {
+                let point = RollbackPoint { start_ms, sequence };
+                *held(&self.point) = Some(point);
+                Ok(point)
+            }
+            Err(error) => {
+                if self.is_agreed {
+                    self.submit(Submission::own(Release { upgrade: true, restored: false }))
+                        .await?;
+                    held(&self.holds).upgrade = None;
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Gives the rollback point up. Blocks.
     pub fn remove_rollback_point(&self) -> std::io::Result<()> {
+        if held(&self.holds).upgrade.is_some() {
+            let ended =
+                self.submit_blocking(Submission::own(Release { upgrade: true, restored: false }));
+            ended.map_err(std::io::Error::other)?;
+            held(&self.holds).upgrade = None;
+        }
         let mut point = held(&self.point);
-        rollback::remove(&self.dir)?;
-        *point = None;
+        if point.is_some() {
+            rollback::remove(&self.dir)?;
+            *point = None;
+        }
         Ok(())
     }
 
     /// What it was restored from, if nobody has accepted that yet.
     pub fn restored(&self) -> Option<Restored> {
-        *held(&self.restored)
+        held(&self.holds).restored
     }
 
     /// Forgets that it was restored. Blocks.
     pub fn accept_restored(&self) -> std::io::Result<()> {
-        let mut is_restored = held(&self.restored);
+        // A log that is not finalized is of a build that has a file only.
+        if self.is_finalized() {
+            let accepted =
+                self.submit_blocking(Submission::own(Release { upgrade: false, restored: true }));
+            accepted.map_err(std::io::Error::other)?;
+        }
         restored::remove(&self.dir)?;
-        *is_restored = None;
+        held(&self.holds).restored = None;
         Ok(())
     }
 
@@ -364,6 +420,13 @@ impl Namesystem {
 
     /// Keeps what entries do from now on, for [`Namesystem::events_since`].
     pub async fn watch_events(&self) -> Result<(), SubmitError> {
+        if self.is_finalized() {
+            if !self.recent.is_in_log(self.clock.now().wall_ms) {
+                self.submit(Submission::own(WatchEvents {})).await?;
+                self.recent.forget_file();
+            }
+            return Ok(());
+        }
         if self.recent.want() {
             return Ok(());
         }
@@ -413,6 +476,12 @@ impl Namesystem {
         self.store.close();
         drop(lock);
     }
+}
+
+/// Whether files of the folder, of which other members of a quorum would not know, hold deletions: a rolling upgrade that
+/// one NameNode has prepared, or that an earlier build has restored a backup.
+pub(crate) fn is_held_by_files(dir: &Path) -> bool {
+    !matches!((rollback::find(dir), restored::find(dir)), (Ok(None), Ok(None)))
 }
 
 /// See [`Namesystem::reader`].

@@ -22,5 +22,5 @@ pub use disk::{Disk, DiskError};
 pub use force::{Left, begin_anew, left};
 pub use incoming::Snapshot;
 pub use link::{Key, LinkError};
-pub use member::{Member, Options, found};
+pub use member::{Member, Options, found, found_anew};
 pub use port::SendError;

@@ -42,7 +42,7 @@ use crate::journal::NamesystemOptions;
 use crate::journal::backup::BackupError;
 use crate::journal::backup::restore::RestoreError;
 use crate::journal::follower::Follower;
-use crate::journal::install;
+use crate::journal::{self, Namesystem, install};
 use crate::kept_reports::KeptReports;
 use crate::lead::Lead;
 use crate::node::NameNode;
@@ -67,14 +67,33 @@ const END_PATIENCE: Duration = Duration::from_secs(3);
 const SNAPSHOT_REST: Duration = Duration::from_secs(1);
 
 /// Begins a quorum with the namespace in `config.name_dir`, which is made if there is none. Once, on one member; the others
-/// join. False if that one belongs to a quorum already.
+/// join. False if that one belongs to a quorum already. With `config.roll_back` the namespace goes back to where a rolling
+/// upgrade was prepared, and the quorum that the member belongs to is given up.
 pub async fn found(config: NameNodeConfig) -> Result<bool, ReplicaError> {
     let quorum = config.quorum.clone().ok_or(ReplicaError::NoQuorum)?;
+    let (dir, roll_back) = (config.name_dir.clone(), config.roll_back);
     if !NameNode::is_formatted(&config) {
         NameNode::format(config).await?;
+    } else if roll_back {
+        let superuser = run::superuser(&config).await?;
+        let options = run::namesystem_options(&config, &superuser, None);
+        let go_back = move || Namesystem::open(&config.name_dir, options).map(|ns| ns.close());
+        tokio::task::spawn_blocking(go_back).await??;
     }
-    let found = move || quorum::found(&quorum.dir, &quorum.id);
-    Ok(tokio::task::spawn_blocking(found).await??)
+    let found = move || {
+        if journal::is_held_by_files(&dir) {
+            return Err(ReplicaError::Unsupported(
+                "beginning with a file system of which others would not know that deletions are held; finalize its rolling \
+                 upgrade, or accept that it was restored",
+            ));
+        }
+        if roll_back {
+            quorum::found_anew(&quorum.dir, &quorum.id)?;
+            return Ok(true);
+        }
+        Ok(quorum::found(&quorum.dir, &quorum.id)?)
+    };
+    tokio::task::spawn_blocking(found).await?
 }
 
 /// Starts a member. Must run inside a tokio runtime with time and I/O.
@@ -85,7 +104,7 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
     }
     if config.roll_back {
         return Err(ReplicaError::Unsupported(
-            "going back to where a rolling upgrade was prepared",
+            "going back to where a rolling upgrade was prepared, other than with --found-quorum",
         ));
     }
     descriptors::raise_limit();

@@ -31,6 +31,7 @@ pub mod events;
 pub mod export;
 pub mod group;
 pub mod guard;
+pub mod holds;
 pub mod import;
 pub mod inode;
 pub mod lease;
@@ -53,6 +54,7 @@ mod tree;
 pub mod unpacking;
 pub mod usage;
 pub mod waiting;
+pub mod watching;
 mod xattr;
 
 pub use apply::{Applied, Done, apply, evaluate};

@@ -21,6 +21,7 @@ pub mod ec;
 pub mod encryption;
 pub mod fsync;
 pub mod group;
+pub mod holds;
 pub mod lease;
 pub mod mkdirs;
 pub mod orders;
@@ -41,6 +42,7 @@ pub mod token;
 pub mod truncate;
 pub mod unit_crcs;
 pub mod unpack;
+pub mod watch_events;
 pub mod xattr;
 
 use crate::block::{self, Block, BlockRef, BlockState};

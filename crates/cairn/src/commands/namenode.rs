@@ -33,9 +33,10 @@ pub struct Args {
     format_only: bool,
     /// Begin a quorum with the file system in the folder, or with a new one, and end; once, on one of its NameNodes: the
     /// others join when they are started
-    #[arg(long, conflicts_with_all = ["no_format", "format_only", "rollback"])]
+    #[arg(long, conflicts_with_all = ["no_format", "format_only"])]
     found_quorum: bool,
-    /// Go back to where a rolling upgrade was prepared; what was done since is gone
+    /// Go back to where a rolling upgrade was prepared; what was done since is gone. Of several NameNodes one does, with
+    /// --found-quorum, and the others join it as new ones
     #[arg(long)]
     rollback: bool,
 }

@@ -154,7 +154,7 @@ impl Finisher {
         }
         drop(log);
         // What the store has, a start tells nobody any more.
-        self.recent.save(upto);
+        self.recent.save(upto, self.store.position().times.wall_ms);
         let spent = self.store.write_aside()?;
         self.log().truncate_front(upto)?;
         if let Some(Agreement(others)) = &self.agreement {

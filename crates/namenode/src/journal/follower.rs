@@ -10,12 +10,13 @@ use super::frame::FrameBuilder;
 use super::log::Log;
 use super::options::NamesystemOptions;
 use super::outcomes::unread;
-use super::recent::Recent;
-use super::replay::Replay;
+use super::recent::{Recent, Stored};
+use super::replay::{Copies, Replay};
 use super::restored::{self, Restored};
 use super::rollback;
 use crate::clock::wall_ms;
 use crate::store::{Identity, Store};
+use cairn_namespace::holds;
 use cairn_namespace::query;
 use std::fs::File;
 use std::path::Path;
@@ -68,14 +69,22 @@ impl Follower {
         let Some(identity) = identity else { return Ok(None) };
         rollback::find(dir)?;
         let store = Arc::new(Store::open(&dir.join("namespace.redb"), options.cache_len)?);
-        let (history_len, applied) = (options.event_history_len, store.applied());
-        let recent = Recent::open(dir, identity.namespace_id, history_len, applied);
-        let recent = Arc::new(recent);
-        let mut replay = Replay::of(Arc::clone(&store), Arc::clone(&recent))?;
+        let (history_len, stored) = (options.event_history_len, Stored::of(&store)?);
+        let applied = stored.applied;
+        let recent = Arc::new(Recent::open(dir, identity.namespace_id, history_len, stored));
+        let copies = Copies { dir: dir.to_owned(), reserved_len: options.reserved_len };
+        let mut replay = Replay::of(Arc::clone(&store), Arc::clone(&recent), copies)?;
         let log = Log::open(dir, identity.namespace_id, applied, &mut |sequence, bytes| {
-            replay.take(sequence, bytes)
+            replay.take(sequence, bytes)?;
+            replay.settle()
         })?;
         replay.show();
+        // It may have ended while others went on.
+        let upgrade = holds::get(&store.snapshot()).map_err(unread)?.upgrade;
+        rollback::agree(dir, upgrade)?;
+        if upgrade.is_some() && rollback::find(dir)?.is_none() {
+            tracing::warn!("a rolling upgrade lasts, and this NameNode has no copy to go back to");
+        }
         Ok(Some(Follower {
             identity,
             stored: applied,
@@ -124,8 +133,15 @@ impl Follower {
         for (sequence, entry) in (expected..).zip(frame.entries()) {
             self.replay.take(sequence, entry)?;
             logged.push(entry);
+            if self.replay.is_to_settle() {
+                let whole = std::mem::replace(&mut logged, FrameBuilder::new(sequence + 1));
+                self.log.append(whole, true).map_err(Fatal::Append)?;
+                self.replay.settle()?;
+            }
         }
-        self.log.append(logged, false).map_err(Fatal::Append)?;
+        if !logged.is_empty() {
+            self.log.append(logged, false).map_err(Fatal::Append)?;
+        }
         self.replay.show();
         Ok(())
     }
@@ -140,7 +156,7 @@ impl Follower {
             if self.log.segment_len() > self.segment_len {
                 self.log.roll().map_err(Fatal::from)?;
             }
-            self.recent.save(last);
+            self.recent.save(last, self.store.position().times.wall_ms);
             self.replay.store().map_err(Fatal::from)?;
             self.log.truncate_front(last).map_err(Fatal::from)?;
             (self.stored, self.stored_at) = (last, Instant::now());
@@ -158,8 +174,7 @@ impl Follower {
         self.replay.store().map_err(Fatal::from)?;
         let entry_ms = self.store.position().times.wall_ms;
         let restored = Restored { sequence, entry_ms, at_ms: wall_ms() };
-        let io = |source| OpenError::Io { path: dir.to_owned(), source };
-        restored::write(dir, restored).map_err(io)?;
+        restored::hold(&self.store, &|holds| holds.restored = Some(restored)).map_err(Fatal::from)?;
         rollback::begin_anew(dir, &self.identity, &self.store, sequence)?;
         Ok(restored)
     }

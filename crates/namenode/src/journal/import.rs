@@ -122,11 +122,11 @@ fn make(
     out.end()?;
     let tokens = "delegation tokens and their keys: clients get new ones";
     left_out.extend(has_tokens.then(|| tokens.to_string()));
-    store.close();
-    Log::create(dir, identity.namespace_id, 1)?;
     let now_ms = wall_ms();
     let restored = Restored { sequence: 0, entry_ms: now_ms, at_ms: now_ms };
-    restored::write(dir, restored).map_err(io)?;
+    restored::hold(&store, &|holds| holds.restored = Some(restored))?;
+    store.close();
+    Log::create(dir, identity.namespace_id, 1)?;
     identity.write(&dir.join("VERSION"))?;
     sync_dir(dir).map_err(io)?;
     Ok(Imported { identity: identity.clone(), transaction, counts, left_out })

@@ -36,6 +36,8 @@ pub struct NamesystemOptions {
     pub kept_log_len: u64,
     /// Most bytes of what entries have done that are kept on the disk for watchers.
     pub event_history_len: u64,
+    /// Bytes of the disk that a copy of the store leaves free.
+    pub reserved_len: u64,
     /// Most entries that one sync makes durable.
     pub group_max: usize,
     /// The NameNode's own user, who owns the root directory.
@@ -65,6 +67,7 @@ impl Default for NamesystemOptions {
             checkpoint_interval: Duration::from_secs(10),
             kept_log_len: 0,
             event_history_len: 128 << 20,
+            reserved_len: 0,
             group_max: 512,
             superuser: "root".to_string(),
             cluster_id: None,

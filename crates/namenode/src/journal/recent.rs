@@ -4,15 +4,20 @@
 //! store's next checkpoint will have is in memory, and what it has is in the history beside it ([`super::history`]).
 //! Who asks for what is not kept is told so.
 //!
-//! That somebody asks is remembered by a file, so that watchers go on after a start: what its log still has is told
-//! again. When nobody has asked for a week it ends.
+//! That somebody asks is in the log ([`cairn_namespace::watching`]), so that watchers go on after a start, and at another
+//! member of a quorum when that one leads. When nobody has asked for a week it ends. In a log that an earlier build has
+//! begun, and may go on with, a file says it.
 
 use super::history::{self, History};
+use super::outcomes::unread;
+use crate::store::Store;
 use cairn_namespace::events::{Event, EventBatch, MetadataChange};
+use cairn_namespace::store::StoreError;
+use cairn_namespace::watching;
 use cairn_net::held::held;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -25,12 +30,32 @@ const UNSAVED_GOAL: usize = 16 << 20;
 /// Bytes that an event takes besides its texts.
 const EVENT_LEN: usize = 200;
 
-/// The file that says that somebody watches; its modification time is about when that was last so.
+/// The file that says that somebody watches where the log does not; its modification time is about when that was last so.
 const WATCHED: &str = "watched";
 /// How long what happens is kept for watchers who do not ask.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How exactly it is known when somebody has asked last.
 const NOTED_EVERY: Duration = Duration::from_secs(3600);
+
+/// What the store knows as it is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stored {
+    /// The last entry that it has.
+    pub applied: u64,
+    /// When that was made, wall time in ms.
+    pub now_ms: u64,
+    /// When somebody has last asked for events, if anybody has.
+    pub asked_ms: Option<u64>,
+}
+
+impl Stored {
+    /// What `store` knows.
+    pub fn of(store: &Store) -> Result<Stored, StoreError> {
+        let now = store.snapshot();
+        let (applied, now_ms) = (now.applied(), now.times().wall_ms);
+        Ok(Stored { applied, now_ms, asked_ms: watching::asked_ms(&now).map_err(unread)? })
+    }
+}
 
 /// Events from some entry on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +73,8 @@ pub struct Since {
 #[derive(Debug)]
 pub(super) struct Recent {
     is_wanted: AtomicBool,
+    /// When somebody has last asked, as the log says, wall time in ms; 0 if it does not.
+    asked_ms: AtomicU64,
     kept: Mutex<Kept>,
     /// Locked before `kept` where both are.
     history: Mutex<History>,
@@ -105,13 +132,16 @@ impl Kept {
 }
 
 impl Recent {
-    /// What happens in the namespace in `dir`, whose store has the entries up to `applied`; wanted if somebody has
-    /// lately watched it. The history has `limit` bytes at most.
-    pub fn open(dir: &Path, namespace_id: u32, limit: u64, applied: u64) -> Recent {
+    /// What happens in the namespace in `dir`; wanted if somebody has lately watched it. The history has `limit` bytes at
+    /// most.
+    pub fn open(dir: &Path, namespace_id: u32, limit: u64, stored: Stored) -> Recent {
         let watched = dir.join(WATCHED);
-        let is_wanted = asked_ago(&watched).is_some_and(|ago| ago <= PATIENCE);
+        let asked_ms =
+            stored.asked_ms.filter(|asked_ms| !is_over(*asked_ms, PATIENCE, stored.now_ms));
+        let is_wanted =
+            asked_ms.is_some() || asked_ago(&watched).is_some_and(|ago| ago <= PATIENCE);
         let history = if is_wanted {
-            History::open(dir, namespace_id, limit, applied)
+            History::open(dir, namespace_id, limit, stored.applied)
         } else {
             let mut history = History::none(dir, namespace_id, limit);
             history.clear();
@@ -119,6 +149,7 @@ impl Recent {
         };
         Recent {
             is_wanted: AtomicBool::new(is_wanted),
+            asked_ms: AtomicU64::new(asked_ms.unwrap_or_default()),
             kept: Mutex::default(),
             history: Mutex::new(history),
             watched,
@@ -131,7 +162,20 @@ impl Recent {
         self.is_wanted.load(Ordering::SeqCst)
     }
 
-    /// Somebody asks. False if nothing is kept yet: what the next group of entries does will be.
+    /// Whether the log says that somebody has asked about as late as `now_ms`.
+    pub fn is_in_log(&self, now_ms: u64) -> bool {
+        let asked_ms = self.asked_ms.load(Ordering::SeqCst);
+        asked_ms > 0 && self.is_wanted() && !is_over(asked_ms, NOTED_EVERY, now_ms)
+    }
+
+    /// Somebody asks, as the log says: what the entry behind that one does and later ones do is kept.
+    pub fn heed(&self, asked_ms: u64) {
+        let _kept = self.kept();
+        self.asked_ms.store(asked_ms, Ordering::SeqCst);
+        self.is_wanted.store(true, Ordering::SeqCst);
+    }
+
+    /// Somebody asks, of which a file tells. False if nothing is kept yet: what the next group of entries does will be.
     pub fn want(&self) -> bool {
         self.note();
         let kept = self.kept();
@@ -139,7 +183,18 @@ impl Recent {
         kept.from.is_some()
     }
 
-    /// Remembers that somebody has asked.
+    /// The log says what the file has said.
+    pub fn forget_file(&self) {
+        match std::fs::remove_file(&self.watched) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                let path = self.watched.display();
+                tracing::warn!(%path, %error, "a file that is of no use any more cannot be removed");
+            }
+            _ => {}
+        }
+    }
+
+    /// Remembers in a file that somebody has asked.
     fn note(&self) {
         let mut noted = held(&self.noted);
         if noted.is_some_and(|noted| noted.elapsed() < NOTED_EVERY) {
@@ -150,6 +205,18 @@ impl Recent {
             let path = self.watched.display();
             tracing::warn!(%path, %error, "watchers will have missed events after the next start");
         }
+    }
+
+    /// Whether nobody has asked for so long before `now_ms` that it ends.
+    fn is_over(&self, now_ms: u64) -> bool {
+        let patience = PATIENCE + NOTED_EVERY;
+        let by_log = match self.asked_ms.load(Ordering::SeqCst) {
+            0 => None,
+            asked_ms => Some(is_over(asked_ms, patience, now_ms)),
+        };
+        let by_file = asked_ago(&self.watched).map(|ago| ago > patience);
+        // Nothing is known where the file was removed by hand.
+        [by_log, by_file].into_iter().flatten().reduce(|log, file| log && file).unwrap_or(false)
     }
 
     /// Entries up to `last` are durable, and from `first` on were watched.
@@ -176,13 +243,14 @@ impl Recent {
     }
 
     /// Has what the entries up to `upto` have done in the history, durably, before the store has them durably.
-    /// That this fails, which the log tells, makes the history shorter and nothing else.
-    pub fn save(&self, upto: u64) {
+    /// That this fails, which the log tells, makes the history shorter and nothing else. `now_ms` is the wall time of
+    /// the last entry.
+    pub fn save(&self, upto: u64, now_ms: u64) {
         if !self.is_wanted() {
             return;
         }
-        if asked_ago(&self.watched).is_some_and(|ago| ago > PATIENCE + NOTED_EVERY) {
-            return self.end();
+        if self.is_over(now_ms) {
+            return self.end(now_ms);
         }
         self.write(upto);
         let file = self.history().file();
@@ -192,9 +260,14 @@ impl Recent {
     }
 
     /// Nobody watches any more.
-    fn end(&self) {
+    fn end(&self, now_ms: u64) {
         let mut history = self.history();
         let mut kept = self.kept();
+        // Somebody may have come meanwhile.
+        if !self.is_over(now_ms) {
+            return;
+        }
+        self.asked_ms.store(0, Ordering::SeqCst);
         self.is_wanted.store(false, Ordering::SeqCst);
         *kept = Kept::default();
         history.clear();
@@ -296,7 +369,12 @@ impl Recent {
     }
 }
 
-/// How long ago somebody has watched, if anybody has.
+/// Whether it is longer than that since somebody has asked.
+fn is_over(asked_ms: u64, patience: Duration, now_ms: u64) -> bool {
+    u128::from(now_ms.saturating_sub(asked_ms)) > patience.as_millis()
+}
+
+/// How long ago somebody has watched, if a file says it.
 fn asked_ago(watched: &Path) -> Option<Duration> {
     let asked: SystemTime = std::fs::metadata(watched).and_then(|meta| meta.modified()).ok()?;
     Some(asked.elapsed().unwrap_or_default())
@@ -335,7 +413,7 @@ mod tests {
     }
 
     fn open(dir: &Path) -> Recent {
-        Recent::open(dir, 7, 128 << 20, 0)
+        Recent::open(dir, 7, 128 << 20, Stored::default())
     }
 
     #[test]
@@ -349,6 +427,26 @@ mod tests {
             file.set_modified(SystemTime::now() - ago).unwrap();
             assert_eq!(open(dir.path()).is_wanted(), is_wanted, "{ago:?} ago");
         }
+    }
+
+    #[test]
+    fn what_the_log_says_of_watchers_counts_for_a_week() {
+        let dir = tempfile::tempdir().unwrap();
+        let week = PATIENCE.as_millis() as u64;
+        let stored = |now_ms| Stored { now_ms, asked_ms: Some(5), ..Stored::default() };
+        let open = |now_ms| Recent::open(dir.path(), 7, 128 << 20, stored(now_ms));
+        for (now_ms, is_wanted) in [(5, true), (5 + week, true), (6 + week, false)] {
+            assert_eq!(open(now_ms).is_wanted(), is_wanted, "{now_ms}");
+        }
+        let (recent, hour) = (open(5), NOTED_EVERY.as_millis() as u64);
+        assert!(recent.is_in_log(5 + hour) && !recent.is_in_log(6 + hour), "it is noted again");
+        recent.save(0, 5 + week + hour);
+        assert!(recent.is_wanted());
+        recent.heed(7);
+        recent.save(0, 6 + week + hour);
+        assert!(recent.is_wanted(), "somebody has asked again");
+        recent.save(0, 8 + week + hour);
+        assert!(!recent.is_wanted() && !recent.is_in_log(7));
     }
 
     #[test]
@@ -394,7 +492,7 @@ mod tests {
             assert!(told.batches.iter().map(|batch| batch.sequence).eq(begin..=end));
         }
         let unsaved = recent.kept().unsaved;
-        recent.save(70);
+        recent.save(70, 0);
         assert!(unsaved > 0 && recent.kept().unsaved == 0);
         assert_eq!(recent.history().covers(), Some((1, 71)));
     }
@@ -408,12 +506,12 @@ mod tests {
         recent.want();
         std::fs::rename(&home, dir.path().join("gone")).unwrap();
         add_long(&recent, 1..=70);
-        recent.save(70);
+        recent.save(70, 0);
         let (first, last) = recent.since(1, usize::MAX).seen.unwrap();
         assert_eq!((first, last), (7, 70));
         // It begins with what is still there once it can be.
         std::fs::rename(dir.path().join("gone"), &home).unwrap();
-        recent.save(70);
+        recent.save(70, 0);
         assert_eq!(recent.history().covers(), Some((7, 71)));
         add_long(&recent, 71..=100);
         assert_eq!(recent.since(7, usize::MAX).batches.len(), 94);
@@ -426,10 +524,10 @@ mod tests {
         let recent = open(dir.path());
         recent.want();
         recent.add(1, 3, vec![unlinks(2, 1, 1)]);
-        recent.save(3);
+        recent.save(3, 0);
         recent.add(6, 7, vec![unlinks(6, 1, 1)]);
         assert_eq!(recent.since(1, 10).seen, Some((6, 7)));
-        recent.save(7);
+        recent.save(7, 0);
         assert_eq!(recent.history().covers(), Some((6, 8)));
         assert_eq!(recent.since(1, 10).batches, [unlinks(6, 1, 1)]);
     }

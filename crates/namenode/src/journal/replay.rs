@@ -8,12 +8,14 @@ use super::log::Log;
 use super::outcomes::{save, unread};
 use super::recent::Recent;
 use super::record::{self, Record};
+use super::rollback::{self, RollbackPoint};
 use super::writer;
 use crate::store::{Batch, Identity, Position, Store};
 use cairn_namespace::events::EventBatch;
+use cairn_namespace::holds::{self, Upgrade};
 use cairn_namespace::store::StoreError;
-use cairn_namespace::{Applied, Done, Retries, evaluate, settings};
-use std::path::Path;
+use cairn_namespace::{Applied, Command, Done, Retries, evaluate, settings};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Entries that readers see at a time.
@@ -25,25 +27,39 @@ pub(super) fn replay(
     identity: &Identity,
     store: &Arc<Store>,
     recent: &Arc<Recent>,
+    reserved_len: u64,
 ) -> Result<(Log, Retries), OpenError> {
     // Who has watched is told from here on, also if nothing has happened.
     if recent.is_wanted() {
         recent.add(store.applied() + 1, store.applied(), Vec::new());
     }
-    let mut replay = Replay::of(Arc::clone(store), Arc::clone(recent))?;
+    let copies = Copies { dir: dir.to_owned(), reserved_len };
+    let mut replay = Replay::of(Arc::clone(store), Arc::clone(recent), copies)?;
     let log = Log::open(dir, identity.namespace_id, store.applied(), &mut |sequence, bytes| {
-        replay.take(sequence, bytes)
+        replay.take(sequence, bytes)?;
+        replay.settle()
     })?;
     let retries = replay.end()?;
-    recent.save(store.applied());
+    recent.save(store.applied(), store.position().times.wall_ms);
     store.write_out()?;
     Ok((log, retries))
+}
+
+/// Where copies of the store are made that entries ask for.
+pub(super) struct Copies {
+    /// The folder of the store.
+    pub dir: PathBuf,
+    /// Bytes of the disk that a copy leaves free.
+    pub reserved_len: u64,
 }
 
 /// Entries on their way from the log to the store.
 pub(super) struct Replay {
     store: Arc<Store>,
     recent: Arc<Recent>,
+    copies: Copies,
+    /// The last entry has begun or ended a rolling upgrade.
+    is_upgrade_changed: bool,
     retries: Retries,
     batch: Batch,
     /// Of the last entry.
@@ -55,13 +71,15 @@ pub(super) struct Replay {
 
 impl Replay {
     /// Onto what the store has.
-    pub fn of(store: Arc<Store>, recent: Arc<Recent>) -> Result<Replay, OpenError> {
+    pub fn of(store: Arc<Store>, recent: Arc<Recent>, copies: Copies) -> Result<Replay, OpenError> {
         let position = store.position();
         Ok(Replay {
             retries: Retries::load(&store.snapshot()).map_err(unread)?,
             batch: store.begin(store.group() + 1),
             store,
             recent,
+            copies,
+            is_upgrade_changed: false,
             position,
             first: position.sequence + 1,
             events: Vec::new(),
@@ -100,8 +118,51 @@ impl Replay {
         self.retries.remember(&entry, &settings, &answer).map_err(failed)?;
         let times = self.position.times.max(entry.times());
         self.position = Position { sequence, chain, times };
-        if sequence - self.first + 1 >= STEP as u64 {
+        match entry.command {
+            Command::WatchEvents(_) => {
+                // What was not watched is not told of.
+                if !self.recent.is_wanted() {
+                    self.show();
+                }
+                self.recent.heed(entry.now_ms);
+            }
+            Command::PrepareUpgrade(_) | Command::Release(_) => self.is_upgrade_changed = true,
+            _ => {}
+        }
+        if sequence + 1 - self.first >= STEP as u64 {
             self.show();
+        }
+        Ok(())
+    }
+
+    /// Whether [`Replay::settle`] has something to do before the next entry.
+    pub fn is_to_settle(&self) -> bool {
+        self.is_upgrade_changed
+    }
+
+    /// Copies the store where a rolling upgrade has begun with the last entry, and gives the copy up where one has ended.
+    /// The log must have that entry.
+    pub fn settle(&mut self) -> Result<(), OpenError> {
+        if !std::mem::take(&mut self.is_upgrade_changed) {
+            return Ok(());
+        }
+        self.store()?;
+        let Copies { dir, reserved_len } = &self.copies;
+        let upgrade = holds::get(&self.store.snapshot()).map_err(unread)?.upgrade;
+        rollback::agree(dir, upgrade)?;
+        let Some(Upgrade { start_ms, .. }) = upgrade else { return Ok(()) };
+        if rollback::find(dir)?.is_none() {
+            let point = RollbackPoint { start_ms, sequence: self.position.sequence };
+            match rollback::make(dir, point, *reserved_len) {
+                Ok(()) => tracing::info!(
+                    sequence = point.sequence,
+                    "a rolling upgrade begins: the store is copied"
+                ),
+                Err(error) => tracing::error!(
+                    %error,
+                    "a rolling upgrade begins, and the store cannot be copied: there is no way back at this NameNode"
+                ),
+            }
         }
         Ok(())
     }

@@ -1,36 +1,35 @@
 //! That a namespace was restored from a backup, until somebody has accepted it.
 //!
-//! Until then no replica is deleted: DataNodes may have what the backup does not know.
+//! Until then no replica is deleted: DataNodes may have what the backup does not know. It is in the store
+//! ([`cairn_namespace::holds`]), and so with whoever leads. Earlier builds have had a file.
 
 use crate::disk::sync_dir;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use crate::store::Store;
+use cairn_namespace::holds::{self, Holds};
+use cairn_namespace::store::StoreError;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// The file that says it.
+use super::outcomes::unread;
+
+pub use cairn_namespace::holds::Restored;
+
+/// The file that has said it.
 const FILE: &str = "restored";
 
-/// The moment that a namespace has gone back to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Restored {
-    /// The last entry that was there.
-    pub sequence: u64,
-    /// When it was made, ms since the epoch; 0 if that is not known.
-    pub entry_ms: u64,
-    /// When it was restored, ms since the epoch.
-    pub at_ms: u64,
+/// Changes what is held in a namespace that nobody has open, durably.
+pub(super) fn hold(store: &Store, change: &dyn Fn(&mut Holds)) -> Result<(), StoreError> {
+    let mut now = holds::get(&store.snapshot()).map_err(unread)?;
+    change(&mut now);
+    let (group, position) = (store.group() + 1, store.position());
+    let mut batch = store.begin(group);
+    holds::put(&mut batch, &now).map_err(unread)?;
+    store.commit(group, position);
+    store.write_out()
 }
 
-/// Writes it durably.
-pub(super) fn write(dir: &Path, restored: Restored) -> io::Result<()> {
-    let Restored { sequence, entry_ms, at_ms } = restored;
-    let mut file = File::create(dir.join(FILE))?;
-    write!(file, "sequence={sequence}\nentryTime={entry_ms}\nrestoreTime={at_ms}\n")?;
-    file.sync_all()?;
-    sync_dir(dir)
-}
-
-/// What is there.
+/// What an earlier build has left there.
 pub(super) fn find(dir: &Path) -> io::Result<Option<Restored>> {
     let text = match fs::read_to_string(dir.join(FILE)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -1,6 +1,8 @@
 //! The rollback point of a rolling upgrade: the store as it was when the upgrade was prepared.
 //!
-//! It lies in the folder `rollback` until the upgrade is finalized. A start that is told to goes back to it: the store
+//! It lies in the folder `rollback` until the upgrade is finalized. Where several NameNodes keep the namespace each makes
+//! one as it comes to the entry that begins the upgrade, and gives it up as it comes to the one that ends it
+//! ([`super::replay`]). A start that is told to goes back to it: the store
 //! is replaced by the copy, and the log begins behind it. Numbers of inodes, blocks and stamps are never given out
 //! twice, so that what was written since cannot be taken for something newer.
 //!
@@ -10,8 +12,10 @@
 
 use super::error::OpenError;
 use super::log::{Log, LogError, remove_all_segments};
+use super::restored;
 use crate::disk::{free_len, sync_dir};
 use crate::store::{Identity, Position, Store};
+use cairn_namespace::holds::Upgrade;
 use cairn_namespace::query;
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table};
 use std::fs::{self, File};
@@ -44,6 +48,12 @@ pub struct RollbackPoint {
     pub start_ms: u64,
     /// The last entry of the log before.
     pub sequence: u64,
+}
+
+impl From<Upgrade> for RollbackPoint {
+    fn from(Upgrade { start_ms, sequence }: Upgrade) -> RollbackPoint {
+        RollbackPoint { start_ms, sequence }
+    }
 }
 
 impl RollbackPoint {
@@ -154,6 +164,19 @@ pub(super) fn find(dir: &Path) -> Result<Option<RollbackPoint>, OpenError> {
     read_facts(&facts).map(Some).map_err(error(&facts))
 }
 
+/// Gives the point up unless it is that of the upgrade on which several NameNodes have agreed.
+pub(super) fn agree(dir: &Path, upgrade: Option<Upgrade>) -> Result<(), OpenError> {
+    let Some(point) = find(dir)? else { return Ok(()) };
+    if upgrade.is_some_and(|upgrade| upgrade.start_ms == point.start_ms) {
+        return Ok(());
+    }
+    tracing::info!(
+        sequence = point.sequence,
+        "the rolling upgrade has ended: its copy is given up"
+    );
+    remove(dir).map_err(error(dir))
+}
+
 /// Makes a point of the store in `dir`, to which nobody may write meanwhile and which has everything up to
 /// `point.sequence`. The copy must leave `reserved_len` bytes of the disk.
 pub(super) fn make(dir: &Path, point: RollbackPoint, reserved_len: u64) -> io::Result<()> {
@@ -167,7 +190,7 @@ pub(super) fn make(dir: &Path, point: RollbackPoint, reserved_len: u64) -> io::R
 }
 
 /// A copy that fills the disk would stop the log.
-fn check_room(dir: &Path, reserved_len: u64) -> io::Result<()> {
+pub(super) fn check_room(dir: &Path, reserved_len: u64) -> io::Result<()> {
     let mut needed = 0;
     for file in store_files(dir)? {
         needed += file.metadata()?.len();
@@ -272,6 +295,7 @@ fn go_back_on(
     }
     let store = Store::open(&dir.join("namespace.redb"), cache_len)?;
     begin_anew(dir, identity, &store, point.sequence)?;
+    restored::hold(&store, &|holds| holds.upgrade = None)?;
     drop(store);
     disk.sync(dir).map_err(error(dir))?;
     remove_on(disk, dir).map_err(error(&folder))

@@ -186,9 +186,9 @@ impl Watched {
             watch,
         };
         let store = Arc::new(Store::open_through(&path, 1 << 20, wrap).unwrap());
-        let recent = Recent::open(dir, identity.namespace_id, 1 << 20, store.applied());
+        let recent = Recent::open(dir, identity.namespace_id, 1 << 20, Stored::of(&store).unwrap());
         let recent = Arc::new(recent);
-        let (log, retries) = replay(dir, &identity, &store, &recent).unwrap();
+        let (log, retries) = replay(dir, &identity, &store, &recent, 0).unwrap();
         let log = match pipe {
             Some(pipe) => log.onto(pipe),
             None => log,

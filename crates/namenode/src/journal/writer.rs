@@ -26,7 +26,8 @@ use cairn_namespace::encoding::STRING_LEN_MAX;
 use cairn_namespace::events::{self, Event, EventBatch};
 use cairn_namespace::store::{Changes, StoreError};
 use cairn_namespace::{
-    Applied, Done, Entry, Guard, NamespaceError, Outcome, Retries, Times, evaluate, settings,
+    Applied, Command, Done, Entry, Guard, NamespaceError, Outcome, Retries, Times, evaluate,
+    settings,
 };
 use cairn_net::held::held;
 use std::collections::VecDeque;
@@ -492,6 +493,11 @@ impl Writer {
         changes.write_to(&mut self.batch)?;
         let settings = settings::get(&self.batch).map_err(fatal)?;
         self.retries().remember(entry, &settings, &answer).map_err(fatal)?;
+        if let Command::WatchEvents(_) = entry.command {
+            self.finisher.recent.heed(entry.now_ms);
+            let (first, batches) = (sequence + 1, Vec::new());
+            self.watched.get_or_insert(Watched { first, batches });
+        }
         let taken = Taken { answer, sequence: Some(sequence), effects: effects.len() };
         if !effects.is_empty() {
             self.effects.push(EntryEffects { effects, targets });

@@ -9,7 +9,7 @@ use super::port::{Hears, Port, SendError, send_snapshot};
 use crate::clock::since_boot;
 use cairn_net::held::held;
 use cairn_net::storage_dir;
-use cairn_quorum::{Base, Entry, MemberId, NotChanged, Quorum, Saved};
+use cairn_quorum::{Ballot, Base, Entry, MemberId, NotChanged, Quorum, Saved};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
@@ -53,6 +53,22 @@ pub fn found(dir: &Path, name: &str) -> Result<bool, StartError> {
 pub(super) fn lock(dir: &Path) -> Result<File, StartError> {
     std::fs::create_dir_all(dir)?;
     storage_dir::lock(dir)?.ok_or_else(|| StartError::InUse { path: dir.to_owned() })
+}
+
+/// Terms that are left out where a quorum takes the place of another one: members of that may have had elections that its
+/// last member has not heard of.
+const TERMS_LEFT_OUT: u64 = 1000;
+
+/// As [`found`], in the place of the quorum that the member belongs to. Its terms are later ones, so that DataNodes follow
+/// it that have followed the other.
+pub fn found_anew(dir: &Path, name: &str) -> Result<(), StartError> {
+    let _lock = lock(dir)?;
+    let last = Disk::open(dir)?.map_or(0, |(_, saved)| saved.ballot.term.max(saved.base.term));
+    let me = new_id()?;
+    let ballot = Ballot { term: last + TERMS_LEFT_OUT, ..Ballot::default() };
+    let saved = Saved { base: Base::founded(me, name), ballot, ..Saved::default() };
+    Disk::create(dir, me, new_number()?, &saved)?;
+    Ok(())
 }
 
 pub(super) fn new_id() -> Result<MemberId, StartError> {

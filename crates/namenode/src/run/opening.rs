@@ -87,6 +87,7 @@ pub(crate) fn namesystem_options(
         cache_len: config.store_cache_len,
         kept_log_len: config.kept_log_len,
         event_history_len: config.inotify_history_len,
+        reserved_len: config.reserved_len,
         superuser: superuser.to_string(),
         cluster_id: config.cluster_id.clone(),
         block_pool_host: config.rpc_addr.ip().to_string(),

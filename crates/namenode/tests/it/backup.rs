@@ -27,7 +27,7 @@ fn state(namesystem: &Namesystem) -> Records {
 }
 
 /// Keeps a backup as `cairn namenode backup` does: of what has changed since `before`, or of everything.
-fn keep(namesystem: &Namesystem, folder: &Path, before: Option<&Header>) -> Header {
+pub fn keep(namesystem: &Namesystem, folder: &Path, before: Option<&Header>) -> Header {
     let after = before.map(|it| After { sequence: it.last, timeline: it.timeline });
     let mut bytes = Vec::new();
     let take = &mut |piece: Vec<u8>| {

@@ -36,6 +36,7 @@ use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::group::{
     Abandon, BeginDissolve, BeginEncode, Dissolve, Form, MemberSum, NewMember, PauseGroups,
 };
+use cairn_namespace::ops::holds::{PrepareUpgrade, Release};
 use cairn_namespace::ops::lease::{
     LastBlocks, RecoverLease, ReleaseLease, RenewAllLeases, RenewLease,
 };
@@ -63,6 +64,7 @@ use cairn_namespace::ops::token::{
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::ops::unpack::{BeginUnpack, Unpack};
+use cairn_namespace::ops::watch_events::WatchEvents;
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::orders::{NodeIntent, NodeName, NodeOrder};
 use cairn_namespace::snapshot::SnapshotSettings;
@@ -580,6 +582,10 @@ fn orders(w: &mut World) {
     w.submit(OrderNodes { withdrawn: Vec::new(), ordered });
     w.noise();
     w.submit(SetSafeMode { on: false });
+    w.submit(WatchEvents {});
+    w.submit(PrepareUpgrade { start_ms: 7, sequence: 5 });
+    w.noise();
+    w.submit(Release { upgrade: true, restored: false });
 }
 
 fn packs(w: &mut World) {

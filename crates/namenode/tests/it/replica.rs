@@ -1,9 +1,12 @@
 //! Members of a quorum in this process: one founds, the others join, one leads; when it ends another one goes on with all
 //! that was acknowledged, and nobody else answers.
 
+use crate::backup::keep;
 use crate::cluster::{CLIENT, Client, FakeDataNode, config};
+use crate::upgrade::upgrade;
 use cairn_namenode::NameNodeConfig;
 use cairn_namenode::config::quorum::{MemberConfig, QuorumConfig};
+use cairn_namenode::journal::backup::restore::{Until, restore};
 use cairn_namenode::replica::{self, RunningReplica};
 use cairn_namenode::standing::Standing;
 use cairn_wire::exception::class;
@@ -517,6 +520,169 @@ async fn whoever_is_asked_the_leader_answers_and_the_lead_can_be_moved() {
     three.client(leader).mkdirs("/after").await;
     assert_eq!(three.has(leader, "/moved").await, Ok(true));
     for at in (0..3).filter(|at| *at != next) {
+        three.stop(at).await;
+    }
+}
+
+/// What watchers are told of who have seen all before the entry `next`: the paths that were made, whether nothing is
+/// missing, and the next entry.
+async fn told(client: &Client, next: i64) -> (Vec<String>, bool, i64) {
+    let request = pb::GetEditsFromTxidRequestProto { txid: next };
+    let answer: pb::GetEditsFromTxidResponseProto =
+        client.call("getEditsFromTxid", &request).await.unwrap();
+    let list = answer.events_list;
+    let events = list.batch.into_iter().flat_map(|batch| batch.events);
+    let made = events.map(|event| {
+        let made = <pb::CreateEventProto as prost::Message>::decode(&event.contents[..]);
+        made.unwrap().path
+    });
+    (made.collect(), list.first_txid == next, list.last_txid + 1)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watchers_miss_nothing_when_another_member_leads() {
+    let mut three = Three::new().await;
+    for at in 0..3 {
+        three.start(at).await;
+    }
+    three.wait_for_voters().await;
+    let first = three.leader().await;
+    let request = pb::GetCurrentEditLogTxidRequestProto {};
+    let answer: pb::GetCurrentEditLogTxidResponseProto =
+        three.client(first).call("getCurrentEditLogTxid", &request).await.unwrap();
+    let begins = answer.txid + 1;
+    let paths = |numbers: std::ops::Range<usize>| -> Vec<String> {
+        numbers.map(|number| format!("/w{number}")).collect()
+    };
+    for path in paths(0..5) {
+        three.make(&path).await;
+    }
+    let (made, is_all, next) = told(&three.client(first), begins).await;
+    assert_eq!((made, is_all), (paths(0..5), true));
+    for path in paths(5..8) {
+        three.make(&path).await;
+    }
+    three.stop(first).await;
+    let second = three.leader().await;
+    three.make("/w8").await;
+    // One goes on, another one has been away, and one who asks for what nobody watched is told so.
+    let (made, is_all, _) = told(&three.client(second), next).await;
+    assert_eq!((made, is_all), (paths(5..9), true));
+    let (made, is_all, _) = told(&three.client(second), begins).await;
+    assert_eq!((made, is_all), (paths(0..9), true));
+    assert!(!told(&three.client(second), 1).await.1, "it is said that something is missing");
+    three.start(first).await;
+    three.wait_for_standing(first, follows).await;
+    for at in 0..3 {
+        three.stop(at).await;
+    }
+    for at in 0..3 {
+        three.start(at).await;
+    }
+    let third = three.leader().await;
+    let (made, is_all, _) = told(&three.client(third), begins).await;
+    assert_eq!((made, is_all), (paths(0..9), true), "all were stopped");
+    for at in 0..3 {
+        three.stop(at).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_that_was_prepared_is_known_to_all_and_can_be_gone_back_from() {
+    use pb::RollingUpgradeActionProto::{Finalize, Query, Start};
+    let mut three = Three::new().await;
+    for at in 0..3 {
+        three.start(at).await;
+    }
+    three.wait_for_voters().await;
+    three.make("/before").await;
+    let first = three.leader().await;
+    let client = three.client(first);
+    assert!(client.safe_mode(pb::SafeModeActionProto::SafemodeEnter).await);
+    let prepared = upgrade(&client, Start).await.unwrap().unwrap();
+    assert!(prepared.created_rollback_images);
+    three.make("/since").await;
+    three.stop(first).await;
+    let second = three.leader().await;
+    let found = upgrade(&three.client(second), Query).await.unwrap().unwrap();
+    assert_eq!((found.start_time, found.created_rollback_images), (prepared.start_time, true));
+    three.make("/later").await;
+    three.start(first).await;
+    three.wait_for_standing(first, follows).await;
+    for at in 0..3 {
+        three.stop(at).await;
+    }
+    let back = || NameNodeConfig { roll_back: true, ..three.config(first) };
+    assert!(replica::start(back()).await.is_err(), "not without --found-quorum");
+    assert!(replica::found(back()).await.unwrap());
+    assert!(replica::found(back()).await.is_err(), "it is back already");
+    three.start(first).await;
+    assert_eq!(three.leader().await, first, "it is alone");
+    for at in (0..3).filter(|at| *at != first) {
+        std::fs::remove_dir_all(three.dir.path().join(NAMES[at]).join("quorum")).unwrap();
+        three.start(at).await;
+    }
+    three.wait_for_voters().await;
+    three.make("/after").await;
+    assert_eq!(upgrade(&three.client(first), Query).await.unwrap(), None);
+    three.stop(first).await;
+    let third = three.leader().await;
+    for (path, is_there) in
+        [("/before", true), ("/since", false), ("/later", false), ("/after", true)]
+    {
+        assert_eq!(three.has(third, path).await, Ok(is_there), "{path}");
+    }
+    // Once more, to its end.
+    three.start(first).await;
+    three.wait_for_standing(first, follows).await;
+    let client = three.client(third);
+    assert!(client.safe_mode(pb::SafeModeActionProto::SafemodeEnter).await);
+    upgrade(&client, Start).await.unwrap().unwrap();
+    assert!(upgrade(&client, Finalize).await.unwrap().unwrap().status.finalized());
+    assert_eq!(upgrade(&client, Query).await.unwrap(), None);
+    three.make("/end").await;
+    for at in 0..3 {
+        three.stop(at).await;
+        assert!(!three.dir.path().join(NAMES[at]).join("rollback").exists(), "{at}");
+    }
+}
+
+async fn is_restored(client: &Client, accept: bool) -> bool {
+    let request = pb::AcceptRestoredRequestProto { accept: Some(accept) };
+    let answer: pb::AcceptRestoredResponseProto =
+        client.call("acceptRestored", &request).await.unwrap();
+    answer.restored()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_namespace_is_held_whoever_leads_until_it_is_accepted() {
+    let (dir, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let namesystem = crate::journal::open(dir.path());
+    keep(&namesystem, folder.path(), None);
+    namesystem.close();
+    let mut three = Three::new().await;
+    let name_dir = three.dir.path().join(NAMES[0]);
+    std::fs::remove_dir_all(&name_dir).unwrap();
+    restore(folder.path(), &name_dir, Until::End, 1 << 20).unwrap();
+    assert!(replica::found(three.config(0)).await.unwrap());
+    for at in 0..3 {
+        three.start(at).await;
+    }
+    three.wait_for_voters().await;
+    let first = three.leader().await;
+    assert!(is_restored(&three.client(first), false).await);
+    three.stop(first).await;
+    let second = three.leader().await;
+    assert!(is_restored(&three.client(second), false).await, "another one leads");
+    assert!(is_restored(&three.client(second), true).await);
+    assert!(!is_restored(&three.client(second), false).await);
+    three.start(first).await;
+    three.wait_for_standing(first, follows).await;
+    three.make("/accepted").await;
+    three.stop(second).await;
+    let third = three.leader().await;
+    assert!(!is_restored(&three.client(third), false).await, "it was accepted");
+    for at in (0..3).filter(|at| *at != second) {
         three.stop(at).await;
     }
 }

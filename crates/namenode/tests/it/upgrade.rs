@@ -6,7 +6,7 @@ use cairn_wire::proto::{datanode as dn, hdfs as pb};
 
 use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish};
 
-async fn upgrade(
+pub async fn upgrade(
     client: &Client,
     action: pb::RollingUpgradeActionProto,
 ) -> Result<Option<pb::RollingUpgradeInfoProto>, cairn_net::rpc_client::RpcError> {

@@ -2,6 +2,7 @@
 
 use crate::journal::{copy, mkdir, names, numbered, open, open_with, options};
 use cairn_namenode::journal::{Namesystem, NamesystemOptions};
+use cairn_namespace::Entry;
 use cairn_namespace::events::Event;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -213,32 +214,47 @@ async fn a_history_that_ends_too_early_is_given_up() {
     assert!(history(dir.path()).is_empty());
 }
 
+/// What is done so long after it is told that somebody watches.
+fn later(number: usize, by: Duration) -> Entry {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    Entry { now_ms: (now + by).as_millis() as u64, ..mkdir(number) }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_history_goes_when_nobody_has_watched_for_a_week() {
     let dir = tempfile::tempdir().unwrap();
     let (namesystem, _) = watched(dir.path(), 60).await;
     drop(namesystem);
-    let mark = fs::File::options().write(true).open(dir.path().join("watched")).unwrap();
-    let long_ago = SystemTime::now() - Duration::from_secs(9 * 24 * 3600);
-    // While the NameNode runs.
     let namesystem = open_with(dir.path(), often());
-    mark.set_modified(long_ago).unwrap();
-    namesystem.submit(mkdir(60)).await.unwrap();
+    namesystem.submit(later(60, Duration::from_secs(6 * 24 * 3600))).await.unwrap();
+    namesystem.checkpoint().await.unwrap();
     assert_eq!(history(dir.path()).len(), 1);
+    namesystem.submit(later(61, Duration::from_secs(9 * 24 * 3600))).await.unwrap();
     namesystem.checkpoint().await.unwrap();
     assert!(history(dir.path()).is_empty());
     assert_eq!(namesystem.events_since(1, usize::MAX).seen, None);
     // Whoever comes then is told of what comes then.
     namesystem.watch_events().await.unwrap();
     let next = namesystem.last_sequence() + 1;
-    namesystem.submit(mkdir(61)).await.unwrap();
-    assert_eq!(told(&namesystem, next).0, paths(61..62));
-    namesystem.checkpoint().await.unwrap();
+    namesystem.submit(mkdir(62)).await.unwrap();
+    assert_eq!(told(&namesystem, next).0, paths(62..63));
+}
+
+/// Entries before somebody watched are of one replay with those behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_before_anybody_watched_is_told_as_missing_after_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    namesystem.submit(mkdir(0)).await.unwrap();
+    namesystem.watch_events().await.unwrap();
+    let first = namesystem.last_sequence() + 1;
+    let at_once = copy(dir.path());
+    namesystem.submit(mkdir(1)).await.unwrap();
+    let killed = copy(dir.path());
     drop(namesystem);
-    // While it does not.
-    assert_eq!(history(dir.path()).len(), 1);
-    mark.set_modified(long_ago).unwrap();
-    let namesystem = open_with(dir.path(), often());
-    assert!(history(dir.path()).is_empty());
-    assert_eq!(namesystem.events_since(1, usize::MAX).seen, None);
+    assert!(!dir.path().join("watched").exists(), "the log says it");
+    assert_eq!(open(at_once.path()).events_since(1, usize::MAX).seen, Some((first, first - 1)));
+    let namesystem = open(killed.path());
+    assert_eq!(namesystem.events_since(1, usize::MAX).seen.map(|seen| seen.0), Some(first));
+    assert_eq!(told(&namesystem, first).0, paths(1..2));
 }

@@ -10,6 +10,7 @@ mod golden;
 mod groups;
 mod guards;
 mod held_copies;
+mod holds;
 mod keeper;
 mod leases;
 mod model;

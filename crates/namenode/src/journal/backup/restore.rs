@@ -10,7 +10,7 @@ use crate::disk::sync_dir;
 use crate::journal::error::OpenError;
 use crate::journal::frame::FrameBuilder;
 use crate::journal::log::{Log, LogError};
-use crate::journal::recent::Recent;
+use crate::journal::recent::{Recent, Stored};
 use crate::journal::record::Record;
 use crate::journal::replay::replay;
 use crate::journal::restored::{self, Restored};
@@ -205,13 +205,13 @@ fn restore_of(
     if !has_come {
         return Err(gap.unwrap_or(RestoreError::TooNew { last: sequence }));
     }
-    let recent = Arc::new(Recent::open(dir, identity.namespace_id, 0, store.applied()));
-    replay(dir, &identity, &store, &recent)?;
+    let recent = Arc::new(Recent::open(dir, identity.namespace_id, 0, Stored::of(&store)?));
+    replay(dir, &identity, &store, &recent, 0)?;
     begin_anew(dir, &identity, &store, sequence)?;
-    store.close();
     let entry_ms = entry_ms.unwrap_or(made_ms);
     let restored = Restored { sequence, entry_ms, at_ms: wall_ms() };
-    restored::write(dir, restored).map_err(io)?;
+    restored::hold(&store, &|holds| holds.restored = Some(restored))?;
+    store.close();
     identity.write(&dir.join("VERSION")).map_err(OpenError::from)?;
     sync_dir(dir).map_err(io)?;
     Ok(Done { restored, records, entries: count })

@@ -136,3 +136,126 @@ fn a_follower_that_lacks_something_or_has_something_else_says_so() {
     let other = follower.take(&groups[1]);
     assert!(matches!(other, Err(FollowError::Open(OpenError::OtherHistory { .. }))), "{other:?}");
 }
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+}
+
+#[test]
+fn watchers_miss_nothing_where_another_member_leads() {
+    let ((dir, other), quorum) = (twins(), Arc::<Quorum>::default());
+    let leader = Namesystem::open(dir.path(), led_by(&quorum)).unwrap();
+    leader.submit_blocking(entry(0)).unwrap();
+    block_on(leader.watch_events()).unwrap();
+    let first = leader.last_sequence() + 1;
+    (1..50).for_each(|number| drop(leader.submit_blocking(entry(number)).unwrap()));
+    let told = leader.events_since(first, usize::MAX);
+    assert!(told.batches.len() > 10 && told.seen.unwrap().0 == first);
+    let groups = held(&quorum.groups).clone();
+    for restarts in [false, true] {
+        let follower_dir = copy(other.path());
+        let mut follower = follow(follower_dir.path());
+        for (at, group) in groups.iter().enumerate() {
+            follower.take(group).unwrap();
+            // Some are in the store's file and in the history by then, some in the log only.
+            follower.store_if_due().unwrap();
+            if restarts && at % 10 == 9 {
+                drop(follower);
+                follower = follow(follower_dir.path());
+            }
+        }
+        drop(follower);
+        let next = Namesystem::open(follower_dir.path(), led_by(&Arc::default())).unwrap();
+        let there = next.events_since(first, usize::MAX);
+        assert_eq!(there.seen.map(|seen| seen.0), Some(first), "{restarts}");
+        assert_eq!(there.batches, told.batches, "{restarts}");
+        assert!(next.events_since(1, usize::MAX).seen.unwrap().0 > 1, "what was before is missed");
+    }
+}
+
+/// What an upgrade is gone back to has all but what is held.
+fn names(namesystem: &Namesystem) -> Records {
+    let mut all = state(namesystem);
+    all.retain(|(table, ..)| *table != cairn_namespace::store::Table::Meta);
+    all
+}
+
+#[test]
+fn every_member_has_a_way_back_until_the_upgrade_is_finalized() {
+    let ((dir, other), quorum) = (twins(), Arc::<Quorum>::default());
+    let leader = Namesystem::open(dir.path(), led_by(&quorum)).unwrap();
+    (0..6).for_each(|number| drop(leader.submit_blocking(entry(number)).unwrap()));
+    let then = names(&leader);
+    let prepared = block_on(leader.make_rollback_point(0)).unwrap();
+    assert_eq!(block_on(leader.make_rollback_point(0)).unwrap().start_ms, prepared.start_ms);
+    (6..20).for_each(|number| drop(leader.submit_blocking(entry(number)).unwrap()));
+    let now = names(&leader);
+    assert!(now != then && leader.has_rollback_copy());
+    let groups = held(&quorum.groups).clone();
+    let point = |dir: &Path| dir.join("rollback").join("point").exists();
+    let mut follower = follow(other.path());
+    for group in &groups {
+        follower.take(group).unwrap();
+    }
+    // The log has the entry that has begun the upgrade still.
+    drop(follower);
+    drop(follow(other.path()));
+    assert!(point(other.path()));
+    let going_back = tempfile::tempdir().unwrap();
+    std::fs::create_dir(going_back.path().join("rollback")).unwrap();
+    for folder in ["", "rollback"] {
+        for file in std::fs::read_dir(other.path().join(folder)).unwrap() {
+            let file = file.unwrap();
+            if file.path().is_file() {
+                let to = going_back.path().join(folder).join(file.file_name());
+                std::fs::copy(file.path(), to).unwrap();
+            }
+        }
+    }
+    let back = NamesystemOptions { roll_back: true, ..options() };
+    let back = Namesystem::open(going_back.path(), back).unwrap();
+    assert!(names(&back) == then);
+    assert_eq!(back.rollback_point(), None, "nothing is held there");
+    back.close();
+
+    // Another one leads, and finalizes it.
+    leader.close();
+    let second = Arc::<Quorum>::default();
+    let leader = Namesystem::open(other.path(), led_by(&second)).unwrap();
+    assert_eq!(leader.rollback_point().map(|point| point.start_ms), Some(prepared.start_ms));
+    assert!(leader.has_rollback_copy() && names(&leader) == now);
+    leader.remove_rollback_point().unwrap();
+    assert_eq!(leader.rollback_point(), None);
+    assert!(!point(other.path()));
+    leader.close();
+    assert_eq!(Namesystem::open(other.path(), led_by(&second)).unwrap().rollback_point(), None);
+    let mut first = follow(dir.path());
+    assert!(point(dir.path()));
+    for group in held(&second.groups).iter() {
+        first.take(group).unwrap();
+    }
+    assert!(!point(dir.path()));
+}
+
+/// It was down when the upgrade was finalized, and has got a snapshot.
+#[test]
+fn a_copy_of_an_upgrade_that_has_ended_is_given_up() {
+    let ((dir, other), quorum) = (twins(), Arc::<Quorum>::default());
+    let leader = Namesystem::open(dir.path(), led_by(&quorum)).unwrap();
+    block_on(leader.make_rollback_point(0)).unwrap();
+    leader.remove_rollback_point().unwrap();
+    std::fs::create_dir(other.path().join("rollback")).unwrap();
+    std::fs::write(other.path().join("rollback/point"), "startTime=7\nsequence=1\n").unwrap();
+    drop(follow(other.path()));
+    assert!(!other.path().join("rollback").exists());
+}
+
+#[test]
+fn a_point_that_a_member_has_no_room_for_is_none() {
+    let ((dir, _other), quorum) = (twins(), Arc::<Quorum>::default());
+    let leader = Namesystem::open(dir.path(), led_by(&quorum)).unwrap();
+    let refused = block_on(leader.make_rollback_point(u64::MAX / 2)).unwrap_err();
+    assert!(refused.to_string().contains("are to stay free"), "{refused}");
+    assert_eq!((leader.rollback_point(), leader.has_rollback_copy()), (None, false));
+    assert!(held(&quorum.groups).iter().all(|group| agree::last_entry(group).is_some()));
+}

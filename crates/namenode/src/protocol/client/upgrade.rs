@@ -145,7 +145,7 @@ fn info(node: &NameNode, point: &RollbackPoint, finalize_time: u64) -> pb::Rolli
         },
         start_time: point.start_ms,
         finalize_time,
-        created_rollback_images: true,
+        created_rollback_images: finalize_time > 0 || node.ns.has_rollback_copy(),
     }
 }
 
