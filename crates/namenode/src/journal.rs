@@ -60,6 +60,7 @@ use crate::store::Store;
 use cairn_master::Submission;
 use cairn_namespace::command::Caller;
 use cairn_namespace::holds::{self, Holds, Upgrade};
+use cairn_namespace::obeyed::{Difference, Obeyed};
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::holds::{PrepareUpgrade, Release};
 use cairn_namespace::ops::snapshot::ConfigureSnapshots;
@@ -100,6 +101,8 @@ pub struct Namesystem {
     holds: Mutex<Holds>,
     /// Whether others have to agree on entries.
     is_agreed: bool,
+    /// What commands obey otherwise than before it was opened.
+    changed_settings: Vec<Difference>,
     identity: Identity,
     store: Arc<Store>,
     recent: Arc<Recent>,
@@ -173,7 +176,18 @@ impl Namesystem {
         let mut writer =
             Writer::new(store.clone(), log, ends, recent.clone(), kept, (hears, noted), &options);
         let (counts, clock) = (writer.counts(), writer.clock());
+        let before = Obeyed::in_force(&store.snapshot()).map_err(unread)?;
         put_settings_in_force(&mut writer, &options)?;
+        let changed_settings =
+            before.map(|before| before.differences(&options.obeyed())).unwrap_or_default();
+        for Difference { key, first, second } in &changed_settings {
+            tracing::warn!(
+                key,
+                before = first,
+                now = second,
+                "a setting is another one than before this start"
+            );
+        }
         let (failed, failure) = watch::channel(None);
         let failed = Arc::new(failed);
         let (checked, told) = (Arc::clone(&store), Arc::downgrade(&failed));
@@ -203,6 +217,7 @@ impl Namesystem {
             point: Mutex::new(point),
             holds: Mutex::new(in_force),
             is_agreed,
+            changed_settings,
             identity,
             store,
             recent,
@@ -380,6 +395,11 @@ impl Namesystem {
         restored::remove(&self.dir)?;
         held(&self.holds).restored = None;
         Ok(())
+    }
+
+    /// What commands obey otherwise than before it was opened: here, or where another member has led.
+    pub fn changed_settings(&self) -> &[Difference] {
+        &self.changed_settings
     }
 
     /// Who asks the namespace and keeps it open no longer than others do.

@@ -5,6 +5,7 @@ use crate::config::quorum::QuorumConfig;
 use crate::journal::agree::{Agree, NotAgreed};
 use crate::members::{self, Row};
 use crate::quorum::{Member, Status};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
@@ -50,6 +51,11 @@ impl Lead {
     /// Whether nobody else can lead at this moment: what is answered now is so.
     pub fn may_answer(&self) -> bool {
         !*self.is_lost.borrow() && self.member.may_answer(self.term)
+    }
+
+    /// Names of the members that are configured otherwise than this one.
+    pub fn configured_otherwise(&self) -> BTreeSet<String> {
+        self.member.status().differ
     }
 
     /// Whether it is over.

@@ -27,6 +27,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use cairn_codec::crc::crc32c;
+use cairn_namespace::obeyed::Obeyed;
 use cairn_net::descriptors;
 use cairn_net::groups::Groups;
 use cairn_net::held::held;
@@ -111,7 +113,7 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
     let superuser = run::superuser(&config).await?;
     let options = run::namesystem_options(&config, &superuser, None);
     let access = run::access(&config).await?;
-    let (member, entries, key) = enter(&quorum).await?;
+    let (member, entries, key) = enter(&quorum, &options.obeyed()).await?;
     let member = Arc::new(member);
     let rpc = run::bind_rpc(config.rpc_addr, &config, 4).await?;
     let rpc_addr = rpc.local_addr();
@@ -162,8 +164,10 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
 /// Starts the member's part in the quorum.
 async fn enter(
     quorum: &QuorumConfig,
+    obeyed: &Obeyed,
 ) -> Result<(Member, std::sync::mpsc::Receiver<cairn_quorum::Entry>, Key), ReplicaError> {
     let QuorumConfig { id, members, key_file, dir, election_timeout, forwards: _ } = quorum.clone();
+    let settings = u64::from(crc32c(0, &obeyed.to_bytes()));
     let start = move || {
         let key = read_key(&key_file)?;
         let mut others = members;
@@ -171,7 +175,7 @@ async fn enter(
         let listener = listen(&addr).map_err(|source| ReplicaError::Bind { addr, source })?;
         let others = others.into_iter().map(|(name, member)| (name, member.quorum)).collect();
         let turn = election_timeout / ELECTION_TURNS as u32;
-        let options = Options { dir, name: id, listener, others, key: key.clone(), turn };
+        let options = Options { dir, name: id, listener, others, key: key.clone(), turn, settings };
         let (member, entries) = Member::start(options)?;
         Ok((member, entries, key))
     };
@@ -415,6 +419,20 @@ impl Drop for Over {
     }
 }
 
+/// Tells of members whose configuration says otherwise what commands obey, when there are others than before.
+fn warn_of_settings(told: &mut BTreeSet<String>, differ: BTreeSet<String>) {
+    if *told == differ {
+        return;
+    }
+    for member in differ.difference(told) {
+        tracing::warn!(
+            member,
+            "a member is configured otherwise than this NameNode, which leads: its log names the settings, which would be in force if it led"
+        );
+    }
+    *told = differ;
+}
+
 /// What a member that leads needs of its roles.
 struct Serves<'a> {
     config: &'a NameNodeConfig,
@@ -450,6 +468,7 @@ impl Serves<'_> {
         tracing::info!(term, "this NameNode leads");
         let service = Arc::new(Protocols(Arc::clone(running.node())));
         self.front.lead(Some(Leading { service, lead: Arc::clone(lead) }));
+        let mut differ = BTreeSet::new();
         let failure = loop {
             tokio::select! {
                 biased;
@@ -459,6 +478,7 @@ impl Serves<'_> {
                 () = tokio::time::sleep(LOOK_EVERY) => {
                     lead.look();
                     self.send_snapshots(running.node());
+                    warn_of_settings(&mut differ, lead.configured_otherwise());
                 }
             }
         };

@@ -35,6 +35,7 @@ pub mod holds;
 pub mod import;
 pub mod inode;
 pub mod lease;
+pub mod obeyed;
 pub mod ops;
 pub mod orders;
 mod outcome;

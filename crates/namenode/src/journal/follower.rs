@@ -17,7 +17,9 @@ use super::rollback;
 use crate::clock::wall_ms;
 use crate::store::{Identity, Store};
 use cairn_namespace::holds;
+use cairn_namespace::obeyed::{Difference, Obeyed};
 use cairn_namespace::query;
+use cairn_namespace::store::StoreError;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -58,6 +60,9 @@ pub struct Follower {
     /// The last entry that the store's file has.
     stored: u64,
     stored_at: Instant,
+    /// What the configuration of this member says, and what has been told of where that is not what is in force.
+    configured: Obeyed,
+    differences: Vec<Difference>,
     /// Held until log and store are closed.
     _lock: File,
 }
@@ -85,7 +90,7 @@ impl Follower {
         if upgrade.is_some() && rollback::find(dir)?.is_none() {
             tracing::warn!("a rolling upgrade lasts, and this NameNode has no copy to go back to");
         }
-        Ok(Some(Follower {
+        let mut follower = Follower {
             identity,
             stored: applied,
             store,
@@ -96,8 +101,34 @@ impl Follower {
             checkpoint_entries: options.checkpoint_entries,
             checkpoint_interval: options.checkpoint_interval,
             stored_at: Instant::now(),
+            configured: options.obeyed(),
+            differences: Vec::new(),
             _lock: lock,
-        }))
+        };
+        follower.compare_settings()?;
+        Ok(Some(follower))
+    }
+
+    /// Warns of settings that are not those that are in force: they would be if this member led.
+    fn compare_settings(&mut self) -> Result<(), StoreError> {
+        let in_force = Obeyed::in_force(&self.store.snapshot()).map_err(unread)?;
+        let found = in_force.map(|in_force| in_force.differences(&self.configured));
+        let found = found.unwrap_or_default();
+        if found != self.differences {
+            for Difference { key, first, second } in &found {
+                tracing::warn!(
+                    key,
+                    in_force = first,
+                    configured = second,
+                    "this NameNode is configured otherwise than the one that leads"
+                );
+            }
+            if found.is_empty() {
+                tracing::info!("this NameNode is configured as the one that leads");
+            }
+            self.differences = found;
+        }
+        Ok(())
     }
 
     /// Whose namespace it is.
@@ -143,6 +174,9 @@ impl Follower {
             self.log.append(logged, false).map_err(Fatal::Append)?;
         }
         self.replay.show();
+        if self.replay.has_new_settings() {
+            self.compare_settings().map_err(Fatal::from)?;
+        }
         Ok(())
     }
 
@@ -174,7 +208,8 @@ impl Follower {
         self.replay.store().map_err(Fatal::from)?;
         let entry_ms = self.store.position().times.wall_ms;
         let restored = Restored { sequence, entry_ms, at_ms: wall_ms() };
-        restored::hold(&self.store, &|holds| holds.restored = Some(restored)).map_err(Fatal::from)?;
+        restored::hold(&self.store, &|holds| holds.restored = Some(restored))
+            .map_err(Fatal::from)?;
         rollback::begin_anew(dir, &self.identity, &self.store, sequence)?;
         Ok(restored)
     }

@@ -2,6 +2,7 @@
 
 use super::agree::Agreement;
 use cairn_namespace::Settings;
+use cairn_namespace::obeyed::Obeyed;
 use cairn_namespace::snapshot::SnapshotSettings;
 use std::time::Duration;
 
@@ -53,6 +54,13 @@ pub struct NamesystemOptions {
     /// Who has to agree on entries; none for a namespace that is on this machine only. What others agree on need not be
     /// synced here.
     pub agreement: Option<Agreement>,
+}
+
+impl NamesystemOptions {
+    /// What commands are to obey.
+    pub fn obeyed(&self) -> Obeyed {
+        Obeyed::new(self.settings.clone(), self.snapshots)
+    }
 }
 
 impl Default for NamesystemOptions {

@@ -58,6 +58,7 @@ pub(super) struct Replay {
     store: Arc<Store>,
     recent: Arc<Recent>,
     copies: Copies,
+    has_new_settings: bool,
     /// The last entry has begun or ended a rolling upgrade.
     is_upgrade_changed: bool,
     retries: Retries,
@@ -79,6 +80,7 @@ impl Replay {
             store,
             recent,
             copies,
+            has_new_settings: false,
             is_upgrade_changed: false,
             position,
             first: position.sequence + 1,
@@ -127,12 +129,18 @@ impl Replay {
                 self.recent.heed(entry.now_ms);
             }
             Command::PrepareUpgrade(_) | Command::Release(_) => self.is_upgrade_changed = true,
+            Command::Configure(_) | Command::ConfigureSnapshots(_) => self.has_new_settings = true,
             _ => {}
         }
         if sequence + 1 - self.first >= STEP as u64 {
             self.show();
         }
         Ok(())
+    }
+
+    /// Whether what commands obey has changed since this was asked last.
+    pub fn has_new_settings(&mut self) -> bool {
+        std::mem::take(&mut self.has_new_settings)
     }
 
     /// Whether [`Replay::settle`] has something to do before the next entry.
@@ -146,6 +154,9 @@ impl Replay {
         if !std::mem::take(&mut self.is_upgrade_changed) {
             return Ok(());
         }
+        self.show();
+        // What the store has, a start tells watchers no more.
+        self.recent.save(self.position.sequence, self.position.times.wall_ms);
         self.store()?;
         let Copies { dir, reserved_len } = &self.copies;
         let upgrade = holds::get(&self.store.snapshot()).map_err(unread)?.upgrade;

@@ -23,6 +23,7 @@ pub(super) fn page(pages: &Pages) -> Response {
     }
     log_and_store(node, &mut metrics);
     members(node, &mut metrics);
+    settings(node, &mut metrics);
     calls::figures(&node.rpc_metrics, &mut metrics);
     node.workers.figures(&mut metrics);
     metrics.page()
@@ -51,6 +52,17 @@ fn members(node: &NameNode, out: &mut Metrics) {
         if let Some(lag) = row.lag(&status) {
             out.gauge_of("quorum_member_lag_entries", help, &[("member", &row.name)], lag);
         }
+    }
+}
+
+/// Where configurations differ.
+fn settings(node: &NameNode, out: &mut Metrics) {
+    let help = "Settings that commands obey and that were others before this NameNode served";
+    out.gauge("settings_changed", help, node.ns.changed_settings().len());
+    let Some(lead) = &node.lead else { return };
+    let help = "1 for members of the quorum that are configured otherwise than this one";
+    for member in lead.configured_otherwise() {
+        out.gauge_of("member_settings_differ", help, &[("member", &member)], 1);
     }
 }
 

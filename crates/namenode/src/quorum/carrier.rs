@@ -94,6 +94,8 @@ pub struct Status {
     pub progress: BTreeMap<MemberId, Progress>,
     /// Who was heard of lately, by name, and whether it is ready to lead.
     pub present: BTreeMap<String, bool>,
+    /// Names of those of them who are configured otherwise than this one.
+    pub differ: BTreeSet<String>,
     /// Names of those who want a snapshot, if it leads.
     pub wants: BTreeSet<String>,
     /// Where its log begins.
@@ -144,6 +146,7 @@ struct Present {
     id: MemberId,
     at: Instant,
     is_ready: bool,
+    differs: bool,
 }
 
 /// See the module.
@@ -329,9 +332,10 @@ impl Carrier {
     fn hear(&mut self, input: Input) {
         match (input, &mut self.core) {
             (Input::Heard(name, Frame::Hello(hello)), _) => {
-                let Hello { id, has_log, wants, is_ready, .. } = hello;
+                let Hello { id, has_log, wants, is_ready, settings, .. } = hello;
                 if has_log {
-                    let present = Present { id, at: Instant::now(), is_ready };
+                    let differs = settings != self.own.hello().settings;
+                    let present = Present { id, at: Instant::now(), is_ready, differs };
                     self.present.insert(name.clone(), present);
                 }
                 if wants {
@@ -504,6 +508,12 @@ impl Carrier {
             members: quorum.members().clone(),
             progress: quorum.progress(),
             present: self.present.iter().map(|(name, it)| (name.clone(), it.is_ready)).collect(),
+            differ: self
+                .present
+                .iter()
+                .filter(|(_, it)| it.differs)
+                .map(|(name, _)| name.clone())
+                .collect(),
             lease: quorum.lease(since_boot()),
             failed: None,
         };

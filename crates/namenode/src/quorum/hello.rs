@@ -19,6 +19,8 @@ pub(super) struct Hello {
     pub wants: bool,
     /// It would serve well if it led.
     pub is_ready: bool,
+    /// A number of what commands obey by its configuration, the same for what is the same.
+    pub settings: u64,
 }
 
 impl Hello {
@@ -26,13 +28,15 @@ impl Hello {
         out.extend([self.has_log, self.wants, self.is_ready].map(u8::from));
         put_u64(out, self.id.0);
         put_u64(out, self.quorum);
+        put_u64(out, self.settings);
         put_bytes(out, self.name.as_bytes());
     }
 
     pub fn decode(input: &mut Decoder<'_>) -> Result<Hello, Malformed> {
         let (has_log, wants, is_ready) = (input.flag()?, input.flag()?, input.flag()?);
-        let (id, quorum) = (MemberId::decode(input)?, input.u64()?);
-        Ok(Hello { name: input.text(NAME_LEN_MAX)?, id, quorum, has_log, wants, is_ready })
+        let (id, quorum, settings) = (MemberId::decode(input)?, input.u64()?, input.u64()?);
+        let name = input.text(NAME_LEN_MAX)?;
+        Ok(Hello { name, id, quorum, has_log, wants, is_ready, settings })
     }
 }
 
@@ -46,11 +50,12 @@ pub(super) struct Own {
     is_behind: AtomicBool,
     is_ready: AtomicBool,
     has_space: AtomicBool,
+    settings: u64,
 }
 
 impl Own {
     /// Of one that is in that quorum; 0 if it is in none yet.
-    pub fn new(name: String, id: MemberId, quorum: u64) -> Own {
+    pub fn new(name: String, id: MemberId, quorum: u64, settings: u64) -> Own {
         Own {
             name,
             id,
@@ -59,6 +64,7 @@ impl Own {
             is_behind: false.into(),
             is_ready: true.into(),
             has_space: true.into(),
+            settings,
         }
     }
 
@@ -71,6 +77,7 @@ impl Own {
             has_log,
             wants: !has_log || self.is_behind.load(Ordering::SeqCst),
             is_ready: self.is_ready.load(Ordering::SeqCst) && self.has_space(),
+            settings: self.settings,
         }
     }
 

@@ -34,6 +34,8 @@ pub struct Options {
     pub key: Key,
     /// The time between two turns; an election takes ten to twenty.
     pub turn: Duration,
+    /// A number of what commands obey by its configuration, by which members see whether they are configured alike.
+    pub settings: u64,
 }
 
 /// Begins a quorum whose only member has its file in `dir` and is called `name`. Once, for one member; all others join. False
@@ -98,7 +100,7 @@ pub struct Member {
 impl Member {
     /// Starts it. What is agreed on comes out of the receiver, in order, from where its log begins.
     pub fn start(options: Options) -> Result<(Member, Receiver<Entry>), StartError> {
-        let Options { dir, name, listener, others, key, turn } = options;
+        let Options { dir, name, listener, others, key, turn, settings } = options;
         let lock = lock(&dir)?;
         let opened = Disk::open(&dir)?;
         let me = match &opened {
@@ -108,7 +110,7 @@ impl Member {
         let (inputs, events) = channel();
         let (agrees, agreed) = channel();
         let quorum = opened.as_ref().map_or(0, |(disk, _)| disk.quorum());
-        let own = Arc::new(Own::new(name.clone(), me, quorum));
+        let own = Arc::new(Own::new(name.clone(), me, quorum, settings));
         let incoming = Arc::new(Incoming::new(dir.clone()));
         let to_hear = inputs.clone();
         let hears: Hears = Arc::new(move |name, frame| {

@@ -47,6 +47,8 @@ impl Three {
             others: others.collect::<BTreeMap<_, _>>(),
             key: Key::new(b"what all members have").unwrap(),
             turn: TURN,
+            // The last one is configured otherwise.
+            settings: at as u64 / 2,
         }
     }
 
@@ -187,6 +189,18 @@ fn two_members_have_no_folder_together() {
     assert!(matches!(Member::start(second), Err(StartError::InUse { .. })));
     let again = quorum::found(three.dirs[0].path(), "a");
     assert!(matches!(again, Err(StartError::InUse { .. })), "{again:?}");
+}
+
+#[test]
+fn members_that_are_configured_otherwise_are_named() {
+    let three = Three::new();
+    three.wait("all to hear of each other", |three| {
+        three.running().all(|at| three.member(at).status().present.len() == 2)
+    });
+    for (at, others) in [(0, ["c"].as_slice()), (1, &["c"]), (2, &["a", "b"])] {
+        let differ = three.member(at).status().differ;
+        assert!(differ.iter().eq(others), "{at}: {differ:?}");
+    }
 }
 
 #[test]
@@ -344,6 +358,7 @@ fn a_member_of_another_quorum_is_not_listened_to() {
         others: others.collect(),
         key: Key::new(b"what all members have").unwrap(),
         turn: TURN,
+        settings: 0,
     })
     .unwrap();
     // Long enough for it to be added as one that takes the place of its namesake.

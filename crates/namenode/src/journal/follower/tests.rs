@@ -259,3 +259,27 @@ fn a_point_that_a_member_has_no_room_for_is_none() {
     assert_eq!((leader.rollback_point(), leader.has_rollback_copy()), (None, false));
     assert!(held(&quorum.groups).iter().all(|group| agree::last_entry(group).is_some()));
 }
+
+#[test]
+fn a_member_that_is_configured_otherwise_says_so_while_that_lasts() {
+    let ((dir, other), quorum) = (twins(), Arc::<Quorum>::default());
+    let alike = follow(other.path());
+    assert_eq!(alike.differences, []);
+    drop(alike);
+    let settings = cairn_namespace::Settings { replication_max: 7, ..Default::default() };
+    let otherwise = NamesystemOptions { settings, ..options() };
+    let mut follower = Follower::open(other.path(), &otherwise).unwrap().unwrap();
+    let keys = |differences: &[Difference]| differences.iter().map(|it| it.key).collect::<Vec<_>>();
+    assert_eq!(keys(&follower.differences), ["dfs.replication.max"]);
+    // Somebody who is configured alike leads.
+    let leads = NamesystemOptions { agreement: led_by(&quorum).agreement, ..otherwise };
+    let leader = Namesystem::open(dir.path(), leads.clone()).unwrap();
+    assert_eq!(keys(leader.changed_settings()), ["dfs.replication.max"]);
+    leader.close();
+    for group in held(&quorum.groups).iter() {
+        follower.take(group).unwrap();
+    }
+    assert_eq!(follower.differences, []);
+    let leader = Namesystem::open(dir.path(), leads).unwrap();
+    assert_eq!(leader.changed_settings(), [], "nothing is another than before");
+}

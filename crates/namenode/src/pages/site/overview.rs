@@ -151,8 +151,18 @@ fn this(pages: &Pages) -> String {
         let time = about(jump_ms.unsigned_abs() / 1000);
         badge(Tone::Warn, &format!("has jumped {time} {direction}; times of files follow slowly"))
     });
+    let differ = node.lead.as_ref().map(|lead| lead.configured_otherwise()).unwrap_or_default();
+    let others: String = differ.iter().map(|name| format!(" {name}")).collect();
+    let changed = node.ns.changed_settings();
+    let keys: String = changed.iter().map(|it| format!(" {}", it.key)).collect();
+    let settings = match (differ.is_empty(), changed.is_empty()) {
+        (false, _) => badge(Tone::Warn, &format!("members are configured otherwise:{others}")),
+        (true, false) => badge(Tone::Calm, &format!("changed at the start:{keys}")),
+        (true, true) => badge(Tone::Good, "as before"),
+    };
     let facts = Facts::default()
         .text("Version", env!("CARGO_PKG_VERSION"))
+        .html("Settings that commands obey", &settings)
         .html("Clock", &clock.unwrap_or_else(|| badge(Tone::Good, "runs steadily")))
         .text("Started", &format!("{}, {age} ago", time(node.started_ms)))
         .text("Cluster", &identity.cluster_id)
