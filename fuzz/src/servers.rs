@@ -466,7 +466,7 @@ pub fn name_folder(data: &[u8]) {
     }
     let options = NamesystemOptions { superuser: "root".into(), ..NamesystemOptions::default() };
     if let Ok(opened) = Namesystem::open(dir.path(), options) {
-        let root = Caller { user: "root".into(), groups: vec![], superuser: true };
+        let root = Caller { user: "root".into(), ..Caller::system() };
         let there = ["a", "d"].map(String::from);
         let listing = opened.read(|now| query::get_listing(now, &root, "/", b"", 1000));
         if let Ok(Some(listing)) = listing {

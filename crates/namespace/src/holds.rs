@@ -53,8 +53,9 @@ pub fn get(store: &dyn StoreRead) -> Result<Holds> {
 
 /// Puts something else in force.
 pub fn put(store: &mut dyn StoreTxn, holds: &Holds) -> Result<()> {
-    Ok(match *holds == Holds::default() {
+    match *holds == Holds::default() {
         true => store.delete(Table::Meta, KEY)?,
         false => store.put(Table::Meta, KEY, &to_record(VERSION, holds))?,
-    })
+    }
+    Ok(())
 }

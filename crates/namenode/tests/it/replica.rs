@@ -641,9 +641,9 @@ async fn an_upgrade_that_was_prepared_is_known_to_all_and_can_be_gone_back_from(
     assert!(upgrade(&client, Finalize).await.unwrap().unwrap().status.finalized());
     assert_eq!(upgrade(&client, Query).await.unwrap(), None);
     three.make("/end").await;
-    for at in 0..3 {
+    for (at, name) in NAMES.iter().enumerate() {
         three.stop(at).await;
-        assert!(!three.dir.path().join(NAMES[at]).join("rollback").exists(), "{at}");
+        assert!(!three.dir.path().join(name).join("rollback").exists(), "{name}");
     }
 }
 

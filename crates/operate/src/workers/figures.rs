@@ -4,13 +4,16 @@ use cairn_net::monitoring::Metrics;
 
 use super::{State, Told, Workers};
 
+/// Adds one figure of a worker, under its labels.
+type AddFigure<'a> = dyn FnMut(&Told, &[(&str, &str)]) + 'a;
+
 impl Workers {
     /// Adds what there is to be known of each.
     pub fn figures(&self, metrics: &mut Metrics) {
         let all = self.told();
         let labels =
             |told: &Told| [("worker", told.kind.name.to_string()), ("of", told.of.clone())];
-        let each = |add: &mut dyn FnMut(&Told, &[(&str, &str)])| {
+        let each = |add: &mut AddFigure<'_>| {
             for told in &all {
                 let labels = labels(told);
                 let labels = [0, 1].map(|at: usize| (labels[at].0, labels[at].1.as_str()));

@@ -85,7 +85,7 @@ impl Quorum {
         let progress = self.progress();
         let has_nearly_all = |known: &Progress| known.matched + NEARLY >= self.last_committed();
         let learner = progress.iter().find(|(id, known)| {
-            let is_there = present.get(&known.member.name) == Some(&id);
+            let is_there = present.get(&known.member.name) == Some(id);
             !known.member.is_voter && is_there && known.is_active && has_nearly_all(known)
         });
         if let Some((id, _)) = learner {
