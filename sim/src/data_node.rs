@@ -73,6 +73,8 @@ pub(crate) struct DataNode {
     pub(crate) next_report_ms: u64,
     /// The NameNode knows what its last start has found.
     pub(crate) has_reported: bool,
+    /// Reports of it that came late.
+    pub(crate) late_reports: u64,
     pub(crate) volumes: Vec<Volume>,
     pub(crate) replicas: BTreeMap<BlockId, Stored>,
     /// Replicas whose deletion a power cut may undo.
@@ -113,6 +115,7 @@ impl DataNode {
             is_removed: false,
             next_report_ms: 0,
             has_reported: false,
+            late_reports: 0,
             volumes: Vec::new(),
             replicas: BTreeMap::new(),
             deleted: Vec::new(),

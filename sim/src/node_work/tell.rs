@@ -24,12 +24,13 @@ impl World<'_> {
             }
             return;
         }
-        let life = self.nodes[node].life;
+        let (life, late) = (self.nodes[node].life, self.nodes[node].late_reports);
         let is_told = self.name_node.up && self.call_full_report(node, lease, &report);
         // It may have fallen meanwhile: then it tells again as it starts, and what has become of its replicas is untold.
         if is_told && self.nodes[node].life == life {
             self.nodes[node].next_report_ms = self.now_ms + REPORT_INTERVAL_MS;
-            self.nodes[node].has_reported = true;
+            // A late report between its steps has taken the place of some of it.
+            self.nodes[node].has_reported = self.nodes[node].late_reports == late;
             if self.unlucky(10) {
                 // The answer is lost: it is sent again.
                 self.nodes[node].next_report_ms = self.now_ms;
@@ -102,6 +103,7 @@ impl World<'_> {
         self.count("reports come late");
         // It takes the place of what its DataNode has told since.
         self.nodes[node].has_reported &= is_bad;
+        self.nodes[node].late_reports += u64::from(!is_bad);
         match report {
             LateReport::Full { node, lease, report } => {
                 self.call_full_report(node, lease, &report);

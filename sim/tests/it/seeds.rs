@@ -294,3 +294,9 @@ fn a_leaving_node_with_the_only_good_replica_is_let_go() {
     let options = Options { groups: true, ..Options::default() };
     assert_eq!(run(719_290, options, &mut Right).violation, None);
 }
+
+/// An event of an earlier life of a node comes between the steps of its full report, and is what the NameNode believes.
+#[test]
+fn a_late_event_amid_a_full_report_takes_its_place() {
+    assert_eq!(run(747_095, Options::default(), &mut Right).violation, None);
+}
