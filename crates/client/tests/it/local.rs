@@ -132,7 +132,7 @@ async fn a_scrub_reads_what_each_datanode_has_now() {
         let scrub = cluster.fs.scrub("/file", &ScrubOptions::default(), &|_| ()).await.unwrap();
         let bad =
             scrub.faults.iter().filter(|fault| matches!(fault.kind, FaultKind::BadChunk { .. }));
-        assert_eq!(bad.count(), 1, "replica {number}");
+        assert_eq!(bad.count(), 1, "replica {number}: {:?}", scrub.faults);
         flip(data, 8_000_000);
     }
     assert_eq!(part, bytes[..1000]);
