@@ -292,6 +292,7 @@ impl Cluster {
     /// Forgets a place. `id` is an internal block's own id for a unit.
     fn detach(&mut self, storage: StorageHandle, id: BlockId) -> Option<(Place, Option<Bad>)> {
         self.leaving.forget(self.nodes.node_of(storage), id);
+        self.groups.forget_proof(id, storage);
         self.blocks.remove(storage, id)
     }
 

@@ -300,3 +300,10 @@ fn a_leaving_node_with_the_only_good_replica_is_let_go() {
 fn a_late_event_amid_a_full_report_takes_its_place() {
     assert_eq!(run(747_095, Options::default(), &mut Right).violation, None);
 }
+
+/// The replica that a group rests on is found to be bad, deleted, and rebuilt at its place.
+#[test]
+fn what_is_rebuilt_where_a_proven_replica_was_is_proven_anew() {
+    let options = Options { groups: true, ..Options::default() };
+    assert_eq!(run(728_041, options, &mut Right).violation, None);
+}

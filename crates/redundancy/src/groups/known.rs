@@ -129,6 +129,16 @@ impl Groups {
         self.proofs.get(&id)
     }
 
+    /// A storage has a member or parity no more: what is there again is another replica, of which nothing is proven.
+    pub(crate) fn forget_proof(&mut self, id: BlockId, storage: StorageHandle) {
+        if self.proofs.get(&id).is_some_and(|proof| proof.place.storage == storage) {
+            self.proofs.remove(&id);
+        }
+        if self.proving.get(&id).is_some_and(|proving| proving.place.storage == storage) {
+            self.proving.remove(&id);
+        }
+    }
+
     /// Nothing is proven.
     #[cfg(test)]
     pub(crate) fn forget_proofs(&mut self) {

@@ -56,6 +56,31 @@ fn one_of_two_replicas_is_proven_before_the_other_goes() {
     assert_eq!(world.places(member(1)), [(node, 0)]);
 }
 
+/// Found by simulation: the one that was proven was deleted as a bad one and rebuilt at its place, and the other went.
+#[test]
+fn what_is_rebuilt_where_a_proven_replica_was_is_proven_anew() {
+    let mut world = with_one_too_many();
+    let told = proves(&world.run(6000, &[]))[0];
+    let crc32c = crc_of(&world, told.1.block);
+    proved(&mut world, told, crc32c);
+    assert!(world.cluster.is_proven(&world.blocks, member(1)));
+    // Of another member there are too many as well, so what is proven is kept.
+    let spare = (0..9).find(|node| world.places(member(2)).iter().all(|(at, _)| at != node));
+    world.received(spare.expect("a node without it"), world.good(member(2), 0));
+    world.deleted(told.0, told.1.block);
+    world.received(told.0, told.1.block);
+    assert!(!world.cluster.is_proven(&world.blocks, member(1)));
+    let commands = world.run(6000, &[]);
+    assert_eq!(deletions(&commands), []);
+    let again = proves(&commands).into_iter().find(|(_, order)| order.block.id == member(1));
+    // Nor does it count what was read before it was deleted.
+    let told = again.expect("it is read anew");
+    world.deleted(told.0, told.1.block);
+    world.received(told.0, told.1.block);
+    proved(&mut world, told, crc32c);
+    assert!(!world.cluster.is_proven(&world.blocks, member(1)));
+}
+
 #[test]
 fn after_a_start_of_the_namenode_replicas_are_proven_anew() {
     let mut world = formed();
