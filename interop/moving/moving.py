@@ -133,6 +133,26 @@ def differences(before, after):
     return [f"- {line}" for line in before if line not in after] + [f"+ {line}" for line in after if line not in before]
 
 
+def own_namenode(cairn, folder, data):
+    """Starts Cairn's NameNode on what was imported, and has Hadoop's programs of `folder` know it. Returns its process, its
+    address, the port of its pages, the keys that it has as words of a command, and the folder of Hadoop's keys."""
+    rpc, http = free_port(), free_port()
+    fs = f"hdfs://127.0.0.1:{rpc}"
+    keys = {
+        "dfs.namenode.rpc-address": f"127.0.0.1:{rpc}",
+        "dfs.namenode.http-address": f"127.0.0.1:{http}",
+        "dfs.namenode.fs-limits.min-block-size": "1024",
+        "dfs.namenode.safemode.extension": "0",
+    }
+    words = [part for key in keys.items() for part in ("-D", "=".join(key))]
+    with open(f"{folder}/cairn.log", "ab") as log:
+        namenode = subprocess.Popen([cairn, "namenode", *words, "--data", data], stdout=log, stderr=log)
+    conf = f"{folder}/data/conf"
+    with open(f"{conf}/core-site.xml", "w") as file:
+        file.write(f"<configuration><property><name>fs.defaultFS</name><value>{fs}</value></property></configuration>")
+    return namenode, fs, http, words, conf
+
+
 def moved(cairn, work):
     """Fills a cluster of Hadoop's, stops it, and reads it back under Cairn's NameNode, with the same disks."""
     hadoop = HadoopCluster(f"{work}/moved")
@@ -153,20 +173,7 @@ def moved(cairn, work):
     subprocess.run([cairn, "namenode", "check", "--data", data], check=True, stdout=subprocess.DEVNULL)
     disks = [f"{work}/moved/data/dn{number}" for number in range(9)]
     hashes = digest(disks)
-    rpc, http = free_port(), free_port()
-    fs = f"hdfs://127.0.0.1:{rpc}"
-    keys = {
-        "dfs.namenode.rpc-address": f"127.0.0.1:{rpc}",
-        "dfs.namenode.http-address": f"127.0.0.1:{http}",
-        "dfs.namenode.fs-limits.min-block-size": "1024",
-        "dfs.namenode.safemode.extension": "0",
-    }
-    words = [part for key in keys.items() for part in ("-D", "=".join(key))]
-    with open(f"{work}/moved/cairn.log", "ab") as log:
-        namenode = subprocess.Popen([cairn, "namenode", *words, "--data", data], stdout=log, stderr=log)
-    conf = f"{work}/moved/data/conf"
-    with open(f"{conf}/core-site.xml", "w") as file:
-        file.write(f"<configuration><property><name>fs.defaultFS</name><value>{fs}</value></property></configuration>")
+    namenode, fs, http, words, conf = own_namenode(cairn, f"{work}/moved", data)
     try:
         # The same disks under DataNodes of Hadoop's, then of Cairn's.
         hadoops = Daemons(f"{work}/moved", "datanodes", "--conf", conf, "--data", ",".join(disks))
@@ -234,20 +241,7 @@ def crash(cairn, folder, scenes, opened):
     assert done.returncode == 0, done.stderr
     print(done.stdout.strip())
     subprocess.run([cairn, "namenode", "check", "--data", data], check=True, stdout=subprocess.DEVNULL)
-    rpc, http = free_port(), free_port()
-    fs = f"hdfs://127.0.0.1:{rpc}"
-    keys = {
-        "dfs.namenode.rpc-address": f"127.0.0.1:{rpc}",
-        "dfs.namenode.http-address": f"127.0.0.1:{http}",
-        "dfs.namenode.fs-limits.min-block-size": "1024",
-        "dfs.namenode.safemode.extension": "0",
-    }
-    words = [part for key in keys.items() for part in ("-D", "=".join(key))]
-    with open(f"{folder}/cairn.log", "ab") as log:
-        namenode = subprocess.Popen([cairn, "namenode", *words, "--data", data], stdout=log, stderr=log)
-    conf = f"{folder}/data/conf"
-    with open(f"{conf}/core-site.xml", "w") as file:
-        file.write(f"<configuration><property><name>fs.defaultFS</name><value>{fs}</value></property></configuration>")
+    namenode, fs, http, words, conf = own_namenode(cairn, folder, data)
     disks = [f"{folder}/data/dn{number}" for number in range(9)]
     hadoops = Daemons(folder, "datanodes", "--conf", conf, "--data", ",".join(disks))
     try:

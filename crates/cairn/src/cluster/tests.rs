@@ -1,6 +1,29 @@
 //! DataNodes that stop by themselves, and NameNodes whose leader goes.
 
 use super::*;
+use std::path::Path;
+
+/// So many NameNodes and DataNodes, and a client of them.
+async fn start(
+    (namenodes, datanodes): (usize, usize),
+    dir: &Path,
+    conf: Configuration,
+) -> (Cluster, FileSystem) {
+    let options = Options {
+        namenodes,
+        datanodes,
+        racks: 1,
+        data: dir.join("data"),
+        rpc_port: 0,
+        http_port: 0,
+        storage: Vec::new(),
+        conf,
+    };
+    let cluster = Cluster::start(options).await.unwrap();
+    let fs = FileSystem::connect(config::client::read(cluster.configuration()).unwrap());
+    let fs = fs.await.unwrap();
+    (cluster, fs)
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_data_node_that_is_taken_off_the_list_is_shown_as_stopped_and_can_start_again() {
@@ -10,19 +33,7 @@ async fn a_data_node_that_is_taken_off_the_list_is_shown_as_stopped_and_can_star
     let mut conf = Configuration::default();
     conf.set("dfs.hosts", hosts.to_str().unwrap());
     conf.set("dfs.heartbeat.interval", "1");
-    let options = Options {
-        namenodes: 1,
-        datanodes: 2,
-        racks: 1,
-        data: dir.path().join("data"),
-        rpc_port: 0,
-        http_port: 0,
-        storage: Vec::new(),
-        conf,
-    };
-    let mut cluster = Cluster::start(options).await.unwrap();
-    let fs = FileSystem::connect(config::client::read(cluster.configuration()).unwrap());
-    let fs = fs.await.unwrap();
+    let (mut cluster, fs) = start((1, 2), dir.path(), conf).await;
     let kept = cluster.datanodes[0].config.xfer_addr;
     std::fs::write(&hosts, format!("{kept}\n")).unwrap();
     fs.refresh_nodes().await.unwrap();
@@ -47,19 +58,7 @@ async fn with_three_namenodes_the_lead_moves_and_what_was_made_stays() {
     let dir = tempfile::tempdir().unwrap();
     let mut conf = Configuration::default();
     conf.set("dfs.heartbeat.interval", "1");
-    let options = Options {
-        namenodes: 3,
-        datanodes: 1,
-        racks: 1,
-        data: dir.path().join("data"),
-        rpc_port: 0,
-        http_port: 0,
-        storage: Vec::new(),
-        conf,
-    };
-    let mut cluster = Cluster::start(options).await.unwrap();
-    let fs = FileSystem::connect(config::client::read(cluster.configuration()).unwrap());
-    let fs = fs.await.unwrap();
+    let (mut cluster, fs) = start((3, 1), dir.path(), conf).await;
     fs.mkdirs("/before", 0o755).await.unwrap();
     let leader = |shown: &Value| {
         let members = shown["namenodes"].as_array().unwrap();

@@ -63,6 +63,18 @@ impl Three {
         }
     }
 
+    async fn start_all(&mut self) {
+        for at in 0..3 {
+            self.start(at).await;
+        }
+    }
+
+    async fn stop_all(&mut self) {
+        for at in 0..3 {
+            self.stop(at).await;
+        }
+    }
+
     async fn start(&mut self, at: usize) {
         self.running[at] = Some(replica::start(self.config(at)).await.unwrap());
     }
@@ -208,9 +220,7 @@ async fn members_join_and_go_on_without_their_leader() {
 async fn a_leader_that_is_stopped_hands_over_first() {
     let mut three = Three::new().await;
     three.forwards = true;
-    for at in 0..3 {
-        three.start(at).await;
-    }
+    three.start_all().await;
     three.leader().await;
     three.wait_for_voters().await;
     let leader = three.leader().await;
@@ -234,16 +244,12 @@ async fn a_leader_that_is_stopped_hands_over_first() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_is_left_goes_on_alone_and_others_join_it() {
     let mut three = Three::new().await;
-    for at in 0..3 {
-        three.start(at).await;
-    }
+    three.start_all().await;
     three.make("/before").await;
     three.wait_for_voters().await;
     let running = replica::force(three.config(1), false).await;
     assert!(running.is_err(), "it runs");
-    for at in 0..3 {
-        three.stop(at).await;
-    }
+    three.stop_all().await;
     let seen = replica::force(three.config(1), false).await.unwrap().unwrap();
     assert!(!seen.is_done && seen.left.members.voters().count() == 3, "{seen:?}");
     let again = replica::force(three.config(1), false).await.unwrap().unwrap();
@@ -301,9 +307,7 @@ fn a_leader_that_is_given_up_without_a_shutdown_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_follows_takes_datanodes_in_and_gives_no_orders() {
     let mut three = Three::new().await;
-    for at in 0..3 {
-        three.start(at).await;
-    }
+    three.start_all().await;
     three.leader().await;
     three.wait_for_voters().await;
     let leader = three.leader().await;
@@ -366,9 +370,7 @@ fn replica_of(block: &pb::ExtendedBlockProto, len: u64) -> pb::BlockProto {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_leader_knows_where_blocks_are_and_deletes_nothing_before_it_is_told_anew() {
     let mut three = Three::new().await;
-    for at in 0..3 {
-        three.start(at).await;
-    }
+    three.start_all().await;
     three.leader().await;
     three.wait_for_voters().await;
     let leader = three.leader().await;
@@ -454,9 +456,7 @@ impl Three {
 async fn whoever_is_asked_the_leader_answers_and_the_lead_can_be_moved() {
     let mut three = Three::new().await;
     three.forwards = true;
-    for at in 0..3 {
-        three.start(at).await;
-    }
+    three.start_all().await;
     three.leader().await;
     three.wait_for_voters().await;
     let leads = |at: &usize| matches!(three.standing(*at), Some(Standing::Leads { .. }));
@@ -542,9 +542,7 @@ async fn told(client: &Client, next: i64) -> (Vec<String>, bool, i64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn watchers_miss_nothing_when_another_member_leads() {
     let mut three = Three::new().await;
-    for at in 0..3 {
-        three.start(at).await;
-    }
+    three.start_all().await;
     three.wait_for_voters().await;
     let first = three.leader().await;
     let request = pb::GetCurrentEditLogTxidRequestProto {};
@@ -573,27 +571,19 @@ async fn watchers_miss_nothing_when_another_member_leads() {
     assert!(!told(&three.client(second), 1).await.1, "it is said that something is missing");
     three.start(first).await;
     three.wait_for_standing(first, follows).await;
-    for at in 0..3 {
-        three.stop(at).await;
-    }
-    for at in 0..3 {
-        three.start(at).await;
-    }
+    three.stop_all().await;
+    three.start_all().await;
     let third = three.leader().await;
     let (made, is_all, _) = told(&three.client(third), begins).await;
     assert_eq!((made, is_all), (paths(0..9), true), "all were stopped");
-    for at in 0..3 {
-        three.stop(at).await;
-    }
+    three.stop_all().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_that_was_prepared_is_known_to_all_and_can_be_gone_back_from() {
     use pb::RollingUpgradeActionProto::{Finalize, Query, Start};
     let mut three = Three::new().await;
-    for at in 0..3 {
-        three.start(at).await;
-    }
+    three.start_all().await;
     three.wait_for_voters().await;
     three.make("/before").await;
     let first = three.leader().await;
@@ -609,9 +599,7 @@ async fn an_upgrade_that_was_prepared_is_known_to_all_and_can_be_gone_back_from(
     three.make("/later").await;
     three.start(first).await;
     three.wait_for_standing(first, follows).await;
-    for at in 0..3 {
-        three.stop(at).await;
-    }
+    three.stop_all().await;
     let back = || NameNodeConfig { roll_back: true, ..three.config(first) };
     assert!(replica::start(back()).await.is_err(), "not without --found-quorum");
     assert!(replica::found(back()).await.unwrap());
@@ -665,9 +653,7 @@ async fn a_restored_namespace_is_held_whoever_leads_until_it_is_accepted() {
     std::fs::remove_dir_all(&name_dir).unwrap();
     restore(folder.path(), &name_dir, Until::End, 1 << 20).unwrap();
     assert!(replica::found(three.config(0)).await.unwrap());
-    for at in 0..3 {
-        three.start(at).await;
-    }
+    three.start_all().await;
     three.wait_for_voters().await;
     let first = three.leader().await;
     assert!(is_restored(&three.client(first), false).await);

@@ -145,6 +145,13 @@ encode_enum!(BlockState {
 });
 
 impl Block {
+    /// One that is in no group and no container, and of which no CRC is known; `place` is its file and its position there.
+    pub fn new(of: BlockRef, place: (InodeId, u32), state: BlockState) -> Block {
+        let (BlockRef { id, gs, len }, (file, index)) = (of, place);
+        let (unit_crcs, group, packed) = (Vec::new(), None, None);
+        Block { id, gs, len, file, index, state, unit_crcs, group, packed }
+    }
+
     /// The block as clients name it.
     pub fn reference(&self) -> BlockRef {
         BlockRef { id: self.id, gs: self.gs, len: self.len }

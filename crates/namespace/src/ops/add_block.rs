@@ -186,17 +186,9 @@ impl AddBlock {
         let striped = file.redundancy.is_striped();
         let (index, offset) = (file.block_count as u32, file.len);
         file.block_count += 1;
-        let block = Block {
-            id: counter::next_block_id(cx.store, striped)?,
-            gs: counter::next_stamp(cx.store)?,
-            len: 0,
-            file: inode.id,
-            index,
-            state: BlockState::UnderConstruction,
-            unit_crcs: Vec::new(),
-            group: None,
-            packed: None,
-        };
+        let id = counter::next_block_id(cx.store, striped)?;
+        let new = BlockRef { id, gs: counter::next_stamp(cx.store)?, len: 0 };
+        let block = Block::new(new, (inode.id, index), BlockState::UnderConstruction);
         block::put(cx.store, &block)?;
         block::put_position(cx.store, inode.id, index, Position { offset, id: block.id })?;
         counter::add(cx.store, Counter::Blocks, 1)?;

@@ -9,7 +9,7 @@
 //! Until its `Pack` a block is what it was, and whoever changes it meanwhile has won. What only the cluster knows is
 //! judged by who submits these; in particular that a container's group is whole.
 
-use crate::block::{self, Block, BlockState, PackedIn};
+use crate::block::{self, Block, BlockRef, BlockState, PackedIn};
 use crate::container::{self, Container, ContainerState, PackedBlock};
 use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
@@ -153,17 +153,8 @@ impl BeginPack {
             moved_to: Vec::new(),
         };
         container::put(cx.store, &container)?;
-        let block = Block {
-            id,
-            gs,
-            len: 0,
-            file: InodeId::CONTAINERS,
-            index: 0,
-            state: BlockState::UnderConstruction,
-            unit_crcs: Vec::new(),
-            group: None,
-            packed: None,
-        };
+        let place = (InodeId::CONTAINERS, 0);
+        let block = Block::new(BlockRef { id, gs, len: 0 }, place, BlockState::UnderConstruction);
         block::put(cx.store, &block)?;
         counter::add(cx.store, Counter::Blocks, 1)?;
         Ok(Outcome::EncodeBegun { handle: id, gs })

@@ -5,7 +5,7 @@ use cairn_fsimage::{self as fsimage, AclEntries, InodeKind, Permission, ROOT, XA
 use cairn_namespace::acl::{AclEntry, AclKind, AclScope};
 use cairn_namespace::inode::{Directory, File, InodeId, Kind, Quota, Writer};
 use cairn_namespace::ops::xattr::XAttrSpace;
-use cairn_namespace::{Block, BlockState, FileRedundancy, Inode};
+use cairn_namespace::{Block, BlockRef, BlockState, FileRedundancy, Inode};
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId, StorageType};
 
 /// Attributes in which a directory has its policies. Source: Hadoop 3.5.0 `HdfsServerConstants`.
@@ -233,17 +233,8 @@ fn quota(directory: &fsimage::Directory<'_>, is_root: bool) -> Result<Option<Quo
 }
 
 fn block(file: InodeId, index: u32, of: &fsimage::Block, state: BlockState) -> Block {
-    Block {
-        id: BlockId(of.id),
-        gs: GenerationStamp(of.stamp),
-        len: of.len,
-        file,
-        index,
-        state,
-        unit_crcs: Vec::new(),
-        group: None,
-        packed: None,
-    }
+    let of = BlockRef { id: BlockId(of.id), gs: GenerationStamp(of.stamp), len: of.len };
+    Block::new(of, (file, index), state)
 }
 
 /// How a file is kept, and its blocks.

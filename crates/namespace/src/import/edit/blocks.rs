@@ -71,26 +71,12 @@ pub fn add_block(
         let Some(file) = inode.file_mut() else { return Ok(()) };
         let index = u32::try_from(file.block_count);
         let index = index.map_err(|_| wrong(path, "it has too many blocks"))?;
-        let block = new_block(&added, (id, index), BlockState::UnderConstruction);
+        let block = Block::new(added, (id, index), BlockState::UnderConstruction);
         put_new(store, &block, file.len)?;
         file.block_count += 1;
         file.len = file.len.saturating_add(added.len);
         inode::put(store, &inode)
     })
-}
-
-fn new_block(of: &BlockRef, (file, index): (inode::InodeId, u32), state: BlockState) -> Block {
-    Block {
-        id: of.id,
-        gs: of.gs,
-        len: of.len,
-        file,
-        index,
-        state,
-        unit_crcs: Vec::new(),
-        group: None,
-        packed: None,
-    }
 }
 
 fn put_new(store: &mut dyn StoreTxn, block: &Block, offset: u64) -> Result<()> {
@@ -165,7 +151,7 @@ fn put_blocks(
         } else {
             let state =
                 if completes { BlockState::Complete } else { BlockState::UnderConstruction };
-            put_new(store, &new_block(now, (id, index as u32), state), offset)?;
+            put_new(store, &Block::new(*now, (id, index as u32), state), offset)?;
         }
         offset = offset.saturating_add(now.len);
     }
