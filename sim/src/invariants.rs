@@ -262,10 +262,12 @@ impl World<'_> {
         }
     }
 
-    /// Files are joined: what was ordered before is by the policy that a block had in its former file.
+    /// Files are joined: what was ordered before is by the policy that a block, and a group that it is in, had in its former
+    /// file.
     pub(crate) fn note_joined(&mut self, target: &str) {
         for id in self.name_node.blocks_at(target) {
-            self.joined.insert(id, self.now_ms);
+            let group = self.name_node.handle_of(id).map(|(handle, _)| handle);
+            self.joined.extend([Some(id), group].into_iter().flatten().map(|id| (id, self.now_ms)));
         }
     }
 

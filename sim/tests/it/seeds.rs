@@ -307,3 +307,10 @@ fn what_is_rebuilt_where_a_proven_replica_was_is_proven_anew() {
     let options = Options { groups: true, ..Options::default() };
     assert_eq!(run(728_041, options, &mut Right).violation, None);
 }
+
+/// Files are joined while a parity of a group of theirs is being rebuilt.
+#[test]
+fn a_group_of_joined_files_is_where_its_former_policy_wanted_it_for_a_while() {
+    let options = Options { groups: true, ..Options::default() };
+    assert_eq!(run(739_077, options, &mut Right).violation, None);
+}
