@@ -303,7 +303,7 @@ fn passes_over_a_panic(line: &str) -> bool {
     line.contains("into_inner") && is_lock || line.contains("clear_poison")
 }
 
-/// Nobody goes on with what may be half done: `cairn_net::held` is how locks are taken. Whoever has a reason says it,
+/// Nobody goes on with what may be half done: `cairn_process::held` is how locks are taken. Whoever has a reason says it,
 /// on the line or above it.
 #[test]
 fn no_panic_at_a_lock_is_passed_over() {

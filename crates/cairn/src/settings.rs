@@ -30,7 +30,7 @@ impl Settings {
     pub fn reload<C>(
         &self,
         read: impl Fn(&config::Configuration) -> Result<C>,
-    ) -> Result<cairn_net::reconfiguration::Read<C>, String> {
+    ) -> Result<cairn_operate::reconfiguration::Read<C>, String> {
         let read_all = || {
             let conf = self.configuration()?;
             let settings = read(&conf)?;

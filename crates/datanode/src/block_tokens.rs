@@ -5,7 +5,7 @@
 
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
-use cairn_net::held::{held_read, held_write};
+use cairn_process::held::{held_read, held_write};
 use cairn_security::block_keys::{BlockKeys, Wanted, allows};
 use cairn_security::block_token::{AccessMode, BlockTokenId, InvalidToken};
 use cairn_security::transfer::{Shown, TransferPolicy, Unknown, User};

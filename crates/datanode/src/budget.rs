@@ -4,7 +4,7 @@
 //! loses nothing: up to [`CREDIT`] of time that passed unused is made up for, so that the rate over a long time is
 //! the bound. Large requests take turns in small parts, so that streams get the same whatever they ask for at once.
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};

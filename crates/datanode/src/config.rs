@@ -1,15 +1,15 @@
 //! What a DataNode is told at its start, and the table of the keys that tell it. The binary reads files.
 
 use crate::security::SecurityConfig;
+use cairn_access::groups::GroupsConfig;
 use cairn_keys::{
     ADDRESS, BOOLEAN, BYTES, Kind, MILLIS, MODE, OPTIONAL_ADDRESS, OPTIONAL_TEXT, PATIENCE,
     SECONDS, TEXT, WrongValue, keys, number, positive, value,
 };
-use cairn_net::groups::GroupsConfig;
 use cairn_net::http::{HttpAuth, SharedHandler};
-use cairn_net::reconfiguration::Reload;
 use cairn_net::rpc_client::SharedCredentials;
 use cairn_net::tls::TlsFiles;
+use cairn_operate::reconfiguration::Reload;
 use cairn_security::transfer::TransferPolicy;
 use cairn_stripe::StorageType;
 use std::net::SocketAddr;

@@ -7,7 +7,7 @@ use crate::config::DataNodeConfig;
 use crate::outliers::outliers;
 use crate::volume::Volume;
 use crate::volume::latency::{DiskWork, Sampling};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_wire::proto::datanode::SlowDiskReportProto;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

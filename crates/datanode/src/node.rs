@@ -35,13 +35,13 @@ use crate::tunables::Tunables;
 use crate::volume::Volume;
 use bad_blocks::BadBlocks;
 use cached::BlockCache;
-use cairn_net::access::Access;
-use cairn_net::groups::Groups;
-use cairn_net::lasting;
-use cairn_net::reconfiguration::Reconfiguration;
+use cairn_access::access::Access;
+use cairn_access::groups::Groups;
 use cairn_net::rpc_server::RpcMetrics;
 use cairn_net::transfer_stream::{PacketMemory, SendFile, TransferOptions, TransferStream};
+use cairn_operate::reconfiguration::Reconfiguration;
 use cairn_operate::workers::Workers;
+use cairn_process::lasting;
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::datanode::{

@@ -13,8 +13,8 @@ mod volumes;
 
 use std::sync::Arc;
 
+use cairn_access::groups::GroupsConfig;
 use cairn_keys::defaults;
-use cairn_net::groups::GroupsConfig;
 use cairn_net::http::{Answer, Request, Response};
 use cairn_net::monitoring::{self, process};
 use cairn_net::page::{self, Page};

@@ -7,7 +7,7 @@
 use crate::config::DataNodeConfig;
 use crate::outliers::{RollingAverages, outliers};
 use crate::tunables::Interval;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_wire::proto::datanode::SlowPeerReportProto;
 use cairn_wire::proto::hdfs::DatanodeIDProto;
 use std::collections::BTreeMap;

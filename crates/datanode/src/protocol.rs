@@ -6,8 +6,8 @@ pub(crate) mod reconfigure;
 mod superuser;
 
 use crate::node::INTER_DATANODE;
-use cairn_net::reconfiguration;
 use cairn_net::rpc_server::RpcMetrics;
+use cairn_operate::reconfiguration;
 use cairn_operate::workers;
 use cairn_wire::proto::hdfs;
 

@@ -14,16 +14,16 @@ use crate::pages;
 use crate::protocol::{self, client, inter, reconfigure};
 use crate::scanner;
 use crate::server;
+use cairn_access::access::Access;
 use cairn_net::Boxed;
-use cairn_net::access::Access;
-use cairn_net::descriptors;
-use cairn_net::held;
 use cairn_net::http::{self, Gate, Handler, Limits, Port, Request, SharedHandler, Site, WEBHDFS};
 use cairn_net::page::live::{self, Live};
-use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
 use cairn_net::tls::{Tls, TlsFiles};
 use cairn_net::transfer_stream;
+use cairn_operate::reconfiguration::Reconfiguration;
+use cairn_process::descriptors;
+use cairn_process::held;
 use cairn_security::server::Authority;
 use cairn_stripe::BlockId;
 use cairn_wire::RemoteException;
@@ -274,12 +274,12 @@ impl Service for Ipc {
         call.check_protocol(&[
             (client::NAME, 1),
             (INTER_DATANODE, 1),
-            (cairn_net::reconfiguration::NAME, 1),
+            (cairn_operate::reconfiguration::NAME, 1),
         ])?;
         self.node.access.authorize_call(&call, &self.node.groups).await?;
         match call.protocol.as_str() {
             client::NAME => client::call(&self.node, &call).await,
-            cairn_net::reconfiguration::NAME => reconfigure::call(&self.node, &call).await,
+            cairn_operate::reconfiguration::NAME => reconfigure::call(&self.node, &call).await,
             _ => {
                 if let Some(security) = &self.callers.security {
                     security.check_datanode(&call.user)?;

@@ -12,7 +12,7 @@
 mod memory;
 
 use crate::error::{DataNodeError, Result};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_stripe::BlockId;
 use cairn_wire::proto::hdfs::{ShortCircuitShmIdProto, ShortCircuitShmSlotProto};
 use memory::{SLOTS, SharedMemory};

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::sync::{Arc, MutexGuard};
 
-use cairn_net::access::Access;
-use cairn_net::held::held;
-use cairn_net::proxy_users::ProxyUsers;
+use cairn_access::access::Access;
+use cairn_access::proxy_users::ProxyUsers;
+use cairn_access::service_policy::ServicePolicy;
 use cairn_net::rpc_server::{Call, UserInfo};
-use cairn_net::service_policy::ServicePolicy;
+use cairn_process::held::held;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 

@@ -6,7 +6,7 @@
 use cairn_master::reports;
 use cairn_namespace::ops::orders::{OrderNodes, SetBalancerBandwidth, SetSafeMode};
 use cairn_namespace::query;
-use cairn_net::disk_work::step_aside;
+use cairn_process::disk_work::step_aside;
 use cairn_redundancy::{AdminIntent, Config, NodeAddress};
 
 use crate::hosts::{Hosts, own};

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
-use cairn_net::held::{held, held_read, held_write};
 use cairn_operate::workers::Worker;
+use cairn_process::held::{held, held_read, held_write};
 use cairn_security::block_keys::{BlockKeys, Lives, Random, SECRET_LEN};
 use cairn_security::block_token::{AccessMode, BlockTokenId, Form};
 use cairn_stripe::BlockId;

@@ -1,7 +1,7 @@
 //! The system's clocks.
 
 use cairn_namespace::clock::{Clock, Reading, Times};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

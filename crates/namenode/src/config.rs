@@ -15,15 +15,15 @@ pub use choices::{ChecksumType, Durability, HostsFormat, RackSource, SatisfierMo
 pub use encryption::EncryptionConfig;
 
 use crate::ranger::RangerConfig;
+use cairn_access::groups::GroupsConfig;
 use cairn_keys::{
     BOOLEAN, BYTES, MILLIS, MODE, OPTIONAL_ADDRESS, OPTIONAL_TEXT, SECONDS, TEXT, defaults, keys,
     live, number, positive,
 };
 use cairn_namespace::snapshot::SnapshotSettings;
-use cairn_net::groups::GroupsConfig;
 use cairn_net::http::HttpAuth;
-use cairn_net::reconfiguration::Reload;
 use cairn_net::tls::TlsFiles;
+use cairn_operate::reconfiguration::Reload;
 use cairn_stripe::StoragePolicy;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

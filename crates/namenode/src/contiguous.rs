@@ -11,8 +11,8 @@ use cairn_master::contiguous::pack::PackNews;
 use cairn_master::contiguous::pack::batch::PackRules;
 use cairn_master::contiguous::rounds::{News, Round, Rounds};
 use cairn_namespace::query;
-use cairn_net::disk_work::step_aside;
 use cairn_operate::workers::Worker;
+use cairn_process::disk_work::step_aside;
 use tracing::{info, warn};
 
 use crate::clock::TICK_MIN;

@@ -3,7 +3,7 @@
 //! Each would otherwise be computed anew for each page.
 
 use cairn_namespace::snapshot::diff::DiffListing;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use std::sync::{Arc, Mutex};
 
 /// Listings that are kept at a time.

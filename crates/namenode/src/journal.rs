@@ -68,7 +68,7 @@ use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
 use cairn_namespace::ops::watch_events::WatchEvents;
 use cairn_namespace::store::StoreError;
 use cairn_namespace::{CallId, Command, Outcome, Retries};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use entering::enter;
 use input::{Input, Request, Work};
 use listeners::Listeners;

@@ -13,7 +13,7 @@ use std::time::Instant;
 use cairn_master::effects::{self, EntryEffects};
 use cairn_master::{FollowUp, Lookup};
 use cairn_namespace::{Effect, Times};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_redundancy::{Cluster, Now, Ticket};
 use tokio::sync::{Notify, oneshot, watch};
 

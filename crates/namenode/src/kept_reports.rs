@@ -2,7 +2,7 @@
 
 use crate::clock::wall_ms;
 use crate::config::{NameNodeConfig, parts};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_redundancy::{Completeness, Config, KeptNode, Now, Standby};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

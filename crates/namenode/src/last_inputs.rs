@@ -7,7 +7,7 @@
 //! again.
 
 use cairn_namespace::Entry;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use std::collections::VecDeque;
 use std::fmt::{self, Debug, Write};
 use std::fs::File;

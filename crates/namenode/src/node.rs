@@ -17,13 +17,13 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use cairn_access::access::Access;
+use cairn_access::groups::Groups;
 use cairn_master::{FollowUp, Look, Lookup, Submission};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{CallId, Caller, Command, Outcome, Rights};
-use cairn_net::access::Access;
-use cairn_net::groups::Groups;
-use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcMetrics};
+use cairn_operate::reconfiguration::Reconfiguration;
 use cairn_operate::workers::Workers;
 use cairn_redundancy::{Cluster, Now};
 use cairn_stripe::BlockId;

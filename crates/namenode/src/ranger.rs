@@ -18,12 +18,12 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cairn_namespace::{Judge, Rights, Verdict};
-use cairn_net::disk_work::may_wait;
-use cairn_net::held::{held, held_read, held_write};
 use cairn_net::http::{Place, percent_encode};
 use cairn_net::rpc_client::SharedCredentials;
 use cairn_net::tls::TlsTrust;
 use cairn_operate::workers::Worker;
+use cairn_process::disk_work::may_wait;
+use cairn_process::held::{held, held_read, held_write};
 
 use policy::{Policies, Request, Said};
 

@@ -13,8 +13,8 @@ use cairn_namespace::encoding::to_record;
 use cairn_namespace::encryption::{FileKey, PlacedZone, Reencryption, Walk};
 use cairn_namespace::ops::encryption::{AdvanceReencryption, RenewedKey};
 use cairn_namespace::{InodeId, Outcome, query};
-use cairn_net::disk_work::step_aside;
 use cairn_operate::workers::Worker;
+use cairn_process::disk_work::step_aside;
 
 use crate::journal::ENTRY_LEN_MAX;
 use crate::key_provider::KeyProvider;

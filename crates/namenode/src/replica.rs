@@ -27,12 +27,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use cairn_access::groups::Groups;
 use cairn_codec::crc::crc32c;
 use cairn_namespace::obeyed::Obeyed;
-use cairn_net::descriptors;
-use cairn_net::groups::Groups;
-use cairn_net::held::held;
 use cairn_net::rpc_server::RpcMetrics;
+use cairn_process::descriptors;
+use cairn_process::held::held;
 use cairn_quorum::ELECTION_TURNS;
 use tokio::sync::watch;
 use tokio::task::JoinError;

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use cairn_master::Lookup;
 use cairn_master::contiguous::pack::PackedContainer;
 use cairn_master::reports::{self, Begun, Heard, Told, Unheard};
-use cairn_net::disk_work::step_aside;
+use cairn_process::disk_work::step_aside;
 use cairn_redundancy::{
     BlockRef, Changes, Cluster, Heartbeat, NodeAddress, NodeClaim, RedundancyError, Registration,
     ReplicaEvent, ReportCall, ReportedReplica,

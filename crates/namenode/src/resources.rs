@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cairn_net::lasting;
 use cairn_operate::workers::Worker;
+use cairn_process::lasting;
 
 use crate::config::NameNodeConfig;
 use crate::disk::free_len;

@@ -12,8 +12,8 @@ use cairn_master::Submission;
 use cairn_namespace::ops::satisfy_storage_policy::mark;
 use cairn_namespace::ops::xattr::RemoveXAttr;
 use cairn_namespace::{InodeId, query};
-use cairn_net::lasting;
 use cairn_operate::workers::Worker;
+use cairn_process::lasting;
 
 use crate::config::SatisfierMode;
 use crate::node::NameNode;

@@ -27,7 +27,7 @@ use crate::disk::sync_dir;
 use cairn_namespace::inode::InodeRef;
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table, Visit};
 use cairn_namespace::{Block, Inode, InodeId, Settings, Times};
-use cairn_net::held::{held, held_read, held_write};
+use cairn_process::held::{held, held_read, held_write};
 use cairn_stripe::{Policy, PolicyId};
 use checked_file::CheckedFile;
 use gaps::WORTH;

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, RwLock};
 
 use cairn_namespace::orders::NodeOrder;
-use cairn_net::held::{held_read, held_write};
+use cairn_process::held::{held_read, held_write};
 use cairn_redundancy::NodeAddress;
 use tracing::warn;
 

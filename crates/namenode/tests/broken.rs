@@ -8,8 +8,8 @@ use std::time::Duration;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::{Entry, apply};
-use cairn_net::held::held;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
+use cairn_process::held::held;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 
 const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";

@@ -3,7 +3,7 @@
 //! What is in the page cache is read at once, with the one system call that any read takes. Only for
 //! what has to come from the disk does the worker hand its other tasks over. Tested below.
 
-use crate::disk_work::{may_wait, quick};
+use cairn_process::disk_work::{may_wait, quick};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::File;
 use std::io::{self, IoSliceMut};

@@ -1,5 +1,4 @@
-//! Hadoop RPC and data-transfer sockets, a small HTTP server, and what else all servers do alike: users' groups, who may do what, keys that
-//! change at run time, the lock of a folder, pages for people and monitors, the limit of open files, what lasts as long as they.
+//! Hadoop RPC and data-transfer sockets, a small HTTP server with its pages for people and monitors, and TLS.
 //!
 //! Knows connections, frames, limits and timeouts; knows nothing of roles, files or blocks. What
 //! the bytes mean is in `cairn-wire`. Every peer is taken for hostile: memory grows with the bytes
@@ -7,28 +6,17 @@
 
 use std::pin::Pin;
 
-pub mod access;
 mod channel;
 pub mod date;
-pub mod descriptors;
-pub mod disk_work;
 pub mod durations;
 pub mod events;
 pub mod file_read;
 mod frame;
-pub mod groups;
-pub mod held;
 pub mod http;
-pub mod lasting;
-mod machine_list;
 pub mod monitoring;
 pub mod page;
-pub mod proxy_users;
-pub mod reconfiguration;
 pub mod rpc_client;
 pub mod rpc_server;
-pub mod service_policy;
-pub mod storage_dir;
 pub mod tls;
 pub mod transfer_stream;
 

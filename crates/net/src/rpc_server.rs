@@ -27,8 +27,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use crate::descriptors;
-use crate::disk_work::movable;
+use cairn_process::descriptors;
+use cairn_process::disk_work::movable;
 use memory::RequestMemory;
 
 pub use call::{Authentication, Call, CallerContext, Name, UserInfo, respond};

@@ -20,7 +20,7 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{self, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
-use crate::disk_work::may_wait;
+use cairn_process::disk_work::may_wait;
 
 /// How often it is looked whether the files are others. As Hadoop's `ssl.server.keystore.reload.interval`.
 const LOOK_EVERY: Duration = Duration::from_secs(10);

@@ -17,7 +17,7 @@ pub use worker::{Progress, State, Told, Worker};
 
 use std::sync::{Arc, Mutex};
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 use worker::Shared;
 
 /// Why work was not paused.

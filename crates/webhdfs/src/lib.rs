@@ -25,10 +25,10 @@ mod trash;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use cairn_access::access::Access;
+use cairn_access::groups::Groups;
 use cairn_client::{ClientConfig, FileSystem};
 use cairn_net::Boxed;
-use cairn_net::access::Access;
-use cairn_net::groups::Groups;
 use cairn_net::http::{Answer, Body, Handler, Method, Request, Response, WEBHDFS, percent_encode};
 use cairn_net::rpc_server::{Authentication, LocalService, UserInfo};
 use cairn_security::NameRules;

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use cairn_net::disk_work::may_wait;
 use cairn_net::rpc_server::{Call, LocalService, UserInfo};
+use cairn_process::disk_work::may_wait;
 use cairn_security::token::Token;
 use prost::Message;
 

@@ -4,7 +4,7 @@ use crate::service::ServiceManager;
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
 use cairn_datanode::DataNode;
-use cairn_net::reconfiguration::Reload;
+use cairn_operate::reconfiguration::Reload;
 use serde_json::json;
 use std::process::ExitCode;
 

@@ -10,7 +10,7 @@ use crate::service::ServiceManager;
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
 use cairn_namenode::{NameNode, NameNodeConfig, replica};
-use cairn_net::reconfiguration::Reload;
+use cairn_operate::reconfiguration::Reload;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;

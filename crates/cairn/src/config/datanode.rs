@@ -4,8 +4,8 @@ use super::memory::available;
 use super::namenode::service_policy;
 use super::{Configuration, NameNodes, groups, https, security, unsupported, webhdfs};
 use anyhow::Result;
+use cairn_access::groups::process_user;
 use cairn_datanode::{DataDir, DataNodeConfig};
-use cairn_net::groups::process_user;
 use cairn_net::transfer_stream::PacketMemory;
 
 /// Reads every key that a DataNode knows; what no key names keeps Hadoop's default.

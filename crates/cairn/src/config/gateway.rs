@@ -8,9 +8,9 @@
 use super::security::{self, KeyPair};
 use super::{Configuration, groups, https, webhdfs};
 use anyhow::{Context, Result, bail};
+use cairn_access::access::Access;
+use cairn_access::groups::Groups;
 use cairn_conf::login;
-use cairn_net::access::Access;
-use cairn_net::groups::Groups;
 use cairn_net::http::{HttpAuth, SharedHandler};
 use cairn_net::tls::TlsFiles;
 use cairn_security::kerberos_name::server_principal;

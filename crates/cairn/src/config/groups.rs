@@ -2,8 +2,8 @@
 
 use super::{Configuration, https};
 use anyhow::{Context, Result, bail};
-use cairn_net::groups::GroupsConfig;
-use cairn_net::groups::ldap::{LdapConfig, Password};
+use cairn_access::groups::GroupsConfig;
+use cairn_access::groups::ldap::{LdapConfig, Password};
 use std::io::Read;
 
 /// Who is asked.

@@ -20,7 +20,7 @@ pub use cairn_conf::{Configuration, client, folder_from_environment, value, xml}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cairn_net::groups::GroupsConfig;
+    use cairn_access::groups::GroupsConfig;
     use std::time::Duration;
 
     #[test]

@@ -1,10 +1,10 @@
 //! The tables of keys of all roles, side by side, and the page of the book that is made of them.
 
+use cairn_access::groups::GroupsConfig;
+use cairn_access::groups::ldap::LdapConfig;
 use cairn_datanode::DataNodeConfig;
 use cairn_keys::Key;
 use cairn_namenode::config::{AuditConfig, EncryptionConfig, NameNodeConfig};
-use cairn_net::groups::GroupsConfig;
-use cairn_net::groups::ldap::LdapConfig;
 use std::fmt::Write;
 
 /// What the page begins with.

@@ -1,7 +1,7 @@
 //! Files of replicas that stay open between reads.
 
 use super::read_view::ReadView;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_stripe::BlockId;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;

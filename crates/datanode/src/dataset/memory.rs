@@ -4,7 +4,7 @@
 
 use crate::memory::{LockedMemory, Reservation};
 use crate::volume::{ReplicaFiles, Volume};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_replica::{RamDisk, Replica, ReplicaState, Ticket};
 use cairn_stripe::BlockId;
 use std::sync::atomic::{AtomicU64, Ordering};

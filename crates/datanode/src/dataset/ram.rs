@@ -15,7 +15,7 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::LockedMemory;
 use crate::volume::{ReplicaFiles, Volume};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_replica::{Replica, ReplicaState, Ticket};
 use cairn_stripe::BlockId;
 use std::io::ErrorKind;

@@ -4,8 +4,8 @@
 //! any to its files, and that what the map says of them stays true. One at a time: nobody who has a turn waits for
 //! another one, nor for a writer, and the map's lock comes after it.
 
-use cairn_net::disk_work::may_wait;
-use cairn_net::held::{held, whole};
+use cairn_process::disk_work::may_wait;
+use cairn_process::held::{held, whole};
 use cairn_stripe::BlockId;
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};

@@ -1,7 +1,7 @@
 //! The list of volumes.
 
 use crate::volume::Volume;
-use cairn_net::held::{held, held_read, held_write};
+use cairn_process::held::{held, held_read, held_write};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize};

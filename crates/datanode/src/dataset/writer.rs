@@ -10,7 +10,7 @@ use crate::volume::latency::DiskWork;
 use crate::volume::room_ahead::RoomAhead;
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
-use cairn_net::disk_work::step_aside;
+use cairn_process::disk_work::step_aside;
 use cairn_replica::{ChunkTail, CrcFold, Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::{HEADER_LEN, MetaHeader};

@@ -1,7 +1,7 @@
 //! Bad replicas that the NameNodes are to be told of, each until it has heard.
 
 use crate::members::{Member, PerMember, Wakes};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_wire::proto::hdfs::LocatedBlockProto;
 use std::sync::{Mutex, MutexGuard};
 

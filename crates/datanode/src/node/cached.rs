@@ -5,7 +5,7 @@ use crate::members::{Member, PerMember, Wakes};
 use crate::memory::Reservation;
 use crate::sys::LockedPages;
 use crate::volume::Volume;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_replica::Replica;
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::HashMap;

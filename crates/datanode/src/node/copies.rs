@@ -1,6 +1,6 @@
 //! Copies that the NameNode has ordered and that are not done.
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_stripe::BlockId;
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};

@@ -4,7 +4,7 @@
 //! when everything is busy. Hadoop 3.5.0 waits for a fixed time, which is the ceiling here
 //! (`dfs.datanode.ec.reconstruction.stripedread.timeout.millis`).
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};

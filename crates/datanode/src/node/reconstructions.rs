@@ -3,7 +3,7 @@
 use super::paces::Paces;
 use crate::budget::Budget;
 use crate::config::DataNodeConfig;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_stripe::BlockId;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicUsize;

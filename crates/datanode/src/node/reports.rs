@@ -2,7 +2,7 @@
 
 use crate::dataset::Finalized;
 use crate::members::{Member, PerMember, Wakes};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_replica::report::{Event, ReplicaEvent, Untold};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::sync::Mutex;

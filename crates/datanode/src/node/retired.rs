@@ -1,7 +1,7 @@
 //! Blocks that no file has any more, and that stay for the others of their contiguous groups.
 
 use crate::dataset::Dataset;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_stripe::BlockId;
 use std::collections::BTreeSet;
 use std::sync::Mutex;

@@ -2,7 +2,7 @@
 
 use crate::config::DataNodeConfig;
 use crate::volume::Volume;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_stripe::BlockId;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! The tasks of a DataNode, and what is counted while it is done.
 
-use cairn_net::disk_work::movable;
-use cairn_net::held::held;
+use cairn_process::disk_work::movable;
+use cairn_process::held::held;
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};

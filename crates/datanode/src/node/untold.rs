@@ -1,6 +1,6 @@
 //! What the NameNode is to hear with the next heartbeat, and again if that one fails.
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 use std::sync::{Mutex, MutexGuard};
 
 /// Up to so many things that the NameNode was not told of. Further ones it notices by itself, later.

@@ -1,6 +1,6 @@
 //! How blocks can be had that are not here, as the NameNode said it lately.
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode::LocateUnitsResponseProto;
 use std::collections::HashMap;

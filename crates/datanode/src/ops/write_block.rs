@@ -21,8 +21,8 @@ use crate::messages;
 use crate::node::Node;
 use crate::peers::{Kind, Measured};
 use acknowledge::Acknowledger;
-use cairn_net::disk_work::step_aside;
 use cairn_net::transfer_stream::TransferStream;
+use cairn_process::disk_work::step_aside;
 use cairn_stripe::{GenerationStamp, StorageType};
 use cairn_wire::proto::hdfs::{
     BlockOpResponseProto, OpWriteBlockProto, OpWriteBlockProtoBlockConstructionStage as Stage,

@@ -1,7 +1,7 @@
 //! How a disk gets on: what of its work is under way, and for how long none of it has ended.
 
-use cairn_net::disk_work;
-use cairn_net::held::held;
+use cairn_process::disk_work;
+use cairn_process::held::held;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};

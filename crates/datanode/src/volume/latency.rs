@@ -5,7 +5,7 @@
 
 use crate::outliers::Windows;
 use cairn_net::durations::{DurationCounter, Durations};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;

@@ -10,7 +10,7 @@ use super::{ReplicaFiles, Volume};
 use crate::error::{Context, DataNodeError, Result};
 use crate::sys;
 use cairn_codec::crc::ChecksumKind;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_replica::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file;

@@ -3,8 +3,8 @@
 use crate::cluster::*;
 use crate::failed_work::copy_order;
 use cairn_datanode::DataNodeConfig;
-use cairn_net::reconfiguration::Reload;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
+use cairn_operate::reconfiguration::Reload;
 use cairn_wire::exception::class;
 use cairn_wire::proto::datanode::ReceivedDeletedBlockInfoProtoBlockStatus::{Deleted, Received};
 use cairn_wire::proto::hdfs::{

@@ -1,6 +1,6 @@
 //! A file that lines are appended to by a thread of its own.
 
-use cairn_net::held::{held, whole};
+use cairn_process::held::{held, whole};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cairn_namespace::Settings;
-use cairn_net::descriptors;
 use cairn_net::rpc_server::RpcServerOptions;
+use cairn_process::descriptors;
 use cairn_redundancy::Config;
 
 use crate::config::NameNodeConfig;

@@ -3,9 +3,9 @@
 use super::call::{CALL, NO_SESSION, OPEN, PROTOCOL, decode_answer, encode};
 use super::proof::{LEN, Of, Secret, SessionKey};
 use crate::standing::{Leader, Standing};
-use cairn_net::held::held;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_net::rpc_server::Call;
+use cairn_process::held::held;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::{

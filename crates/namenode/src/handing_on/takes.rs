@@ -2,8 +2,8 @@
 
 use super::call::{CALL, NO_SESSION, OPEN, decode, encode_answer};
 use super::proof::{LEN, Of, Secret, SessionKey, Window};
-use cairn_net::held::held;
 use cairn_net::rpc_server::{Call, respond};
+use cairn_process::held::held;
 use cairn_wire::RemoteException;
 use cairn_wire::proto::hdfs::{
     HandOnRequestProto, HandOnResponseProto, HandOnSessionRequestProto, HandOnSessionResponseProto,

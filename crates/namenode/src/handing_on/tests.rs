@@ -5,11 +5,11 @@ use super::proof::{LEN, Of};
 use super::*;
 use crate::standing::{Leader, Standing};
 use bytes::Bytes;
-use cairn_net::held::held;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::rpc_server::{
     Authentication, Call, CallerContext, RpcServer, RpcServerOptions, Service, UserInfo,
 };
+use cairn_process::held::held;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::{

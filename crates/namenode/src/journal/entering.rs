@@ -3,7 +3,7 @@
 use super::error::OpenError;
 use super::{install, lock};
 use crate::store::Identity;
-use cairn_net::storage_dir;
+use cairn_process::storage_dir;
 use std::fs::File;
 use std::path::Path;
 

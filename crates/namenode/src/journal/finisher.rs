@@ -17,7 +17,7 @@ use crate::store::{Position, Spent, Store};
 use cairn_master::effects::EntryEffects;
 use cairn_namespace::events::EventBatch;
 use cairn_namespace::store::StoreError;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};

@@ -1,7 +1,7 @@
 //! One NameNode at a time has a folder: two would write over each other's log and store.
 
 use super::error::OpenError;
-use cairn_net::storage_dir;
+use cairn_process::storage_dir;
 use std::fs::File;
 use std::path::Path;
 

@@ -14,7 +14,7 @@ use crate::store::Store;
 use cairn_namespace::events::{Event, EventBatch, MetadataChange};
 use cairn_namespace::store::StoreError;
 use cairn_namespace::watching;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -29,7 +29,7 @@ use cairn_namespace::{
     Applied, Command, Done, Entry, Guard, NamespaceError, Outcome, Retries, Times, evaluate,
     settings,
 };
-use cairn_net::held::held;
+use cairn_process::held::held;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 use tokio::sync::{Notify, watch};
 
 /// What directives or a pool ask for, and how much of it is in memory.

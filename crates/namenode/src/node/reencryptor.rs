@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use cairn_namespace::InodeId;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use tokio::sync::Notify;
 
 /// Which zone is worked on.

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
 use cairn_namespace::InodeId;
-use cairn_net::held::held;
+use cairn_process::held::held;
 
 use crate::config::SatisfierMode;
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use cairn_namespace::query::{self, BlockInfo};
-use cairn_net::held::held;
-use cairn_net::lasting;
+use cairn_process::held::held;
+use cairn_process::lasting;
 use cairn_redundancy::Layout;
 use cairn_stripe::{BlockId, Redundancy};
 use tokio::sync::Notify;

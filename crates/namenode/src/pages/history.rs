@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 
 /// Time between two samples.
 pub(super) const PERIOD: Duration = Duration::from_secs(5);

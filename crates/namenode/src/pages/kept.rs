@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 
 /// Something that is made anew when it is asked for and old.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cairn_net::lasting;
 use cairn_operate::workers::Worker;
+use cairn_process::lasting;
 use tokio::time::MissedTickBehavior;
 
 use super::census;

@@ -4,7 +4,7 @@ use super::{
     CLIENT, DATANODE, HA, LIFELINE, NAMENODE, REFRESH_ANY, REFRESH_POLICY, REFRESH_QUEUE,
     REFRESH_USERS, USER_MAPPINGS,
 };
-use cairn_net::reconfiguration;
+use cairn_operate::reconfiguration;
 
 /// Who answers a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

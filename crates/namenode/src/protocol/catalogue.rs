@@ -1,7 +1,7 @@
 //! The methods that calls are counted by.
 
-use cairn_net::reconfiguration;
 use cairn_net::rpc_server::RpcMetrics;
+use cairn_operate::reconfiguration;
 use cairn_operate::workers;
 use cairn_wire::proto::{common, datanode, datanodelifeline, hdfs, namenode};
 

@@ -21,8 +21,8 @@ pub use crate::refusal;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use cairn_net::reconfiguration;
 use cairn_net::rpc_server::{Call, Service, UserInfo};
+use cairn_operate::reconfiguration;
 use cairn_security::server::Authority;
 use cairn_wire::RemoteException;
 

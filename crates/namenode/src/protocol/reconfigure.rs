@@ -121,8 +121,8 @@ fn change(node: &NameNode, key: Live, new: &NameNodeConfig) -> Result<(), String
 mod tests {
     use super::*;
     use crate::protocol::CLIENT;
-    use cairn_net::reconfiguration::{NAME, Reload};
     use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
+    use cairn_operate::reconfiguration::{NAME, Reload};
     use cairn_wire::exception::class;
     use cairn_wire::proto::hdfs as pb;
     use std::collections::BTreeMap;

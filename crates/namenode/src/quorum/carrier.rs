@@ -10,7 +10,7 @@ use super::incoming::Snapshot;
 use super::port::{Frame, Port};
 use super::writer::{Done, Job, Writer};
 use crate::clock::since_boot;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_quorum::{
     Ballot, Base, ELECTION_TURNS, Entry, MemberId, Membership, NotChanged, Payload, Progress,
     Quorum, QuorumError, Ready, Role, Saved,

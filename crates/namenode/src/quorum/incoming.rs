@@ -2,7 +2,7 @@
 
 use super::link::LinkError;
 use crate::disk::sync_dir;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_quorum::Base;
 use std::fs::{self, File};
 use std::io::Write;

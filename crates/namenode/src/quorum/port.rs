@@ -6,7 +6,7 @@
 use super::hello::{Hello, Own};
 use super::incoming::Incoming;
 use super::link::{Key, Link, LinkError};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_quorum::encoding::Decoder;
 use cairn_quorum::{Base, Malformed};
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use cairn_master::reports::{self, Begun, Told};
 use cairn_namespace::Result;
-use cairn_net::disk_work::step_aside;
+use cairn_process::disk_work::step_aside;
 use cairn_redundancy::{Changes, KeptList, KeptNode, NodeClaim, ReportCall};
 use tokio::task::JoinSet;
 use tracing::{info, warn};

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use cairn_namespace::Outcome;
 use cairn_namespace::ops::delete::Purge;
-use cairn_net::disk_work::step_aside;
-use cairn_net::lasting;
 use cairn_operate::workers::Worker;
+use cairn_process::disk_work::step_aside;
+use cairn_process::lasting;
 use cairn_redundancy::Sample;
 use tokio::sync::watch;
 

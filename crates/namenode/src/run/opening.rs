@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use cairn_access::access::Access;
+use cairn_access::groups::process_user;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{BlockState, InodeId, block, lease, query};
-use cairn_net::access::Access;
-use cairn_net::groups::process_user;
 use cairn_net::rpc_server::{RpcMetrics, RpcServer};
 
 use super::error::StartError;

@@ -7,7 +7,7 @@
 
 use super::crc_table::CrcTable;
 use cairn_codec::crc::crc32c;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 use std::io;

@@ -7,7 +7,7 @@ use super::key::Key;
 use super::layer::Layer;
 use cairn_namespace::store::Table;
 use cairn_namespace::{Inode, InodeId, Settings};
-use cairn_net::held::{held_read, held_write};
+use cairn_process::held::{held_read, held_write};
 use cairn_stripe::{Policy, PolicyId};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, RwLock};

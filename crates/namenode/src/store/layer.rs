@@ -7,7 +7,7 @@
 use super::gaps::Gaps;
 use super::key::Key;
 use cairn_namespace::store::Table;
-use cairn_net::held::{held, held_read, held_write};
+use cairn_process::held::{held, held_read, held_write};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::{Bound, RangeInclusive};

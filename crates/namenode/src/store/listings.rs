@@ -7,7 +7,7 @@
 use super::layer::Layer;
 use cairn_namespace::InodeId;
 use cairn_namespace::store::Table;
-use cairn_net::held::{held_read, held_write};
+use cairn_process::held::{held_read, held_write};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};

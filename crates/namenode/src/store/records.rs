@@ -9,7 +9,7 @@
 use super::layer::Layer;
 use cairn_namespace::store::Table;
 use cairn_namespace::{InodeId, block, inode};
-use cairn_net::held::{held_read, held_write};
+use cairn_process::held::{held_read, held_write};
 use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};

@@ -13,7 +13,7 @@ mod shelf;
 
 use super::layer::Layer;
 use cairn_namespace::store::Table;
-use cairn_net::held::{held_read, held_write};
+use cairn_process::held::{held_read, held_write};
 use run::{COUNT_MAX, Change, Rows, Run, Value};
 use shelf::{Shelf, Stretch};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 
 /// Bytes that are kept together.
 const BLOCK: u64 = 4096;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use cairn_access::groups::GroupsConfig;
 use cairn_namenode::config::SatisfierMode;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
-use cairn_net::groups::GroupsConfig;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_wire::proto::{common, datanode as dn, hdfs as pb};
 use prost::Message;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use cairn_namenode::config::SatisfierMode;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
-use cairn_net::reconfiguration::{NAME, Reload};
+use cairn_operate::reconfiguration::{NAME, Reload};
 use cairn_wire::exception::class;
 use cairn_wire::proto::{hdfs as pb, namenode as nn};
 

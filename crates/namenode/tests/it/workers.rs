@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cairn_namenode::{NameNode, NameNodeConfig};
-use cairn_net::reconfiguration::NAME;
+use cairn_operate::reconfiguration::NAME;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 

@@ -17,8 +17,8 @@ use hyper::header;
 
 use super::{Answer, Body, Handler, Request, Response, WEBHDFS};
 use crate::Boxed;
-use crate::disk_work::may_wait;
 use crate::rpc_server::{Authentication, UserInfo};
+use cairn_process::disk_work::may_wait;
 
 /// The scheme of the headers.
 const NEGOTIATE: &str = "Negotiate";

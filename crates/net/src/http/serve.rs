@@ -22,8 +22,8 @@ use tokio::time::timeout;
 use super::body::{Body, Outgoing};
 use super::patient::Patient;
 use super::{Answer, Handler, Request, Response};
-use crate::descriptors;
 use crate::tls::Tls;
+use cairn_process::descriptors;
 
 /// Longest request line, and longest header fields, bytes. `hadoop.http.max.request.header.size`.
 const MAX_HEAD_LEN: usize = 64 << 10;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use super::{Page, is_cross_site};
 use crate::Boxed;
 use crate::http::{Answer, Body, Handler, Method, Request, Response, Streamed};
-use crate::lasting;
+use cairn_process::lasting;
 
 /// The path of the streams; their parameter `page` says of which page.
 pub const PATH: &str = "/live";

@@ -23,8 +23,8 @@ use tracing::debug;
 use super::options::{RpcClientOptions, SharedCredentials};
 use super::sasl::{Known, authenticate};
 use crate::channel::{self, Channel, Side};
-use crate::disk_work::movable;
 use crate::frame::{FrameError, FrameReader};
+use cairn_process::disk_work::movable;
 
 /// Requests that wait to be written, at most; further callers wait.
 const QUEUE: usize = 64;

@@ -15,8 +15,8 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::options::RpcClientOptions;
 use crate::channel::Channel;
-use crate::disk_work::may_wait;
 use crate::frame::FrameReader;
+use cairn_process::disk_work::may_wait;
 
 /// Bytes of the longest message that is taken before both sides know each other.
 const MESSAGE_MAX: u32 = 64 << 10;

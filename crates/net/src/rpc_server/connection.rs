@@ -40,8 +40,8 @@ use super::respond::{Outbox, Responder, ended, write_answers};
 use super::service::{Service, Shared, State};
 use super::who;
 use crate::channel::{Channel, Side};
-use crate::disk_work::{movable, quick, step_aside};
 use crate::frame::{FrameError, FrameReader};
+use cairn_process::disk_work::{movable, quick, step_aside};
 
 /// Methods that a connection knows by their bytes: clients call few in turn.
 const KNOWN_METHODS: usize = 8;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::caller::Caller;
 use super::slow::SlowCalls;
 use crate::durations::{CLASSES, Durations, class_of, nanos};
-use crate::held::{held_read, held_write};
+use cairn_process::held::{held_read, held_write};
 
 /// The protocol and method of calls that have no row of their own, and the class of exceptions that have none.
 const OTHER: &str = "other";

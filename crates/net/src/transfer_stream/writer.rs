@@ -21,8 +21,8 @@ use tokio::time::timeout;
 use super::options::{TransferError, TransferOptions};
 use super::packet_memory::{SMALL_PACKET, Share};
 use super::socket::Socket;
-use crate::disk_work::quick;
 use crate::file_read;
+use cairn_process::disk_work::quick;
 
 /// The sending direction of a connection. Nothing is held back: what a method was given has been
 /// handed to the kernel when it returns, except by [`TransferWriter::hold_op`] and [`TransferWriter::hold_message`].

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 use tokio::sync::watch;
 
 use super::kind::{Kind, Pause};

@@ -4,7 +4,7 @@
 //! A buffer has one owner from when it is taken until that owner drops it, so no late read can write
 //! into what another one uses (HDFS-15240).
 
-use cairn_net::held::held;
+use cairn_process::held::held;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 

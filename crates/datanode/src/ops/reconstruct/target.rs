@@ -9,8 +9,8 @@ use crate::dataset::{Block, Checksum, ReplicaWriter, WriteKind};
 use crate::error::{DataNodeError, Result, transfer_error};
 use crate::messages;
 use crate::node::Node;
-use cairn_net::disk_work::movable;
 use cairn_net::transfer_stream::TransferStream;
+use cairn_process::disk_work::movable;
 use cairn_security::block_token::AccessMode;
 use cairn_stripe::GenerationStamp;
 use cairn_wire::proto::hdfs::{

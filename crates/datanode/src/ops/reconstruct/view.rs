@@ -10,7 +10,7 @@ use super::rebuild;
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
-use cairn_net::disk_work::movable;
+use cairn_process::disk_work::movable;
 use cairn_wire::proto::datanode::GroupUnitProto;
 use cairn_wire::proto::hdfs::{DatanodeInfoProto, ErasureCodingPolicyProto};
 use std::ops::Range;

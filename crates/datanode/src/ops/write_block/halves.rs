@@ -5,7 +5,7 @@
 
 use crate::dataset::ReplicaWriter;
 use crate::error::Result;
-use cairn_net::held::held;
+use cairn_process::held::held;
 use cairn_wire::proto::hdfs::Status;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};

@@ -5,7 +5,7 @@ use crate::journal::agree::{Agree, Agreement, NotAgreed};
 use crate::journal::tests::{entry, options};
 use crate::journal::{Namesystem, SubmitError};
 use cairn_namespace::store::conformance::{Records, dump};
-use cairn_net::held::held;
+use cairn_process::held::held;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use tempfile::TempDir;

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use cairn_net::held::held;
 use cairn_net::rpc_server::Call;
+use cairn_process::held::held;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 

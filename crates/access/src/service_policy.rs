@@ -10,7 +10,7 @@ use cairn_wire::exception::class;
 
 use crate::groups::Groups;
 use crate::machine_list::{MachineList, names};
-use crate::rpc_server::UserInfo;
+use cairn_net::rpc_server::UserInfo;
 
 /// What the keys of each protocol begin with, and its Java name.
 const SERVICES: [(&str, &str); 16] = [
@@ -47,7 +47,10 @@ const SERVICES: [(&str, &str); 16] = [
         "security.datanode.lifeline.protocol",
         "org.apache.hadoop.hdfs.server.protocol.DatanodeLifelineProtocol",
     ),
-    ("security.reconfiguration.protocol", crate::reconfiguration::NAME),
+    (
+        "security.reconfiguration.protocol",
+        "org.apache.hadoop.hdfs.protocol.ReconfigurationProtocol",
+    ),
 ];
 
 /// What the keys begin with that hold where a protocol's own are not set.

@@ -4,7 +4,7 @@
 //! holds, and remembers what became of the last time. Source: Hadoop 3.5.0 `ReconfigurableBase`,
 //! `ReconfigurationProtocolServerSideUtils`. Deviation: `startReconfiguration` answers when it is done.
 
-use crate::rpc_server::{Call, respond};
+use cairn_net::rpc_server::{Call, respond};
 use cairn_wire::RemoteException;
 use cairn_wire::proto::hdfs::{
     GetReconfigurationStatusConfigChangeProto, GetReconfigurationStatusResponseProto,

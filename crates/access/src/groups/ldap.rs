@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::tls::TlsTrust;
+use cairn_net::tls::TlsTrust;
 
 /// Entries that are looked at in one answer.
 const ENTRIES_MAX: usize = 10_000;

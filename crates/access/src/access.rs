@@ -7,8 +7,8 @@ use cairn_wire::exception::class;
 
 use crate::groups::Groups;
 use crate::proxy_users::ProxyUsers;
-use crate::rpc_server::{Call, UserInfo};
 use crate::service_policy::ServicePolicy;
+use cairn_net::rpc_server::{Call, UserInfo};
 
 /// What a server asks of connections.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ impl Access {
     }
 
     /// Whether a connection from an address may speak a protocol for a user; for
-    /// [`Service::authorize`](crate::rpc_server::Service::authorize).
+    /// [`Service::authorize`](cairn_net::rpc_server::Service::authorize).
     ///
     /// Source: Hadoop 3.5.0 `Server.Connection#authorizeConnection`.
     pub async fn authorize(
