@@ -12,8 +12,10 @@
 //! - the right to answer is a lease by the time when heartbeats were sent ([`Quorum::lease`]);
 //! - who has told another one to stand has no lease in that term any more ([`Quorum::hand_over`]).
 //!
-//! Tested in `tests/it`, with messages that are lost, late and repeated, power cuts, stopped and emptied members.
+//! Tested in `tests/it`, with messages that are lost, late and repeated, power cuts, stopped and emptied members, which have
+//! a namespace and tell DataNodes who leads.
 
+mod claim;
 pub mod encoding;
 mod entry;
 mod lease;
@@ -23,6 +25,7 @@ mod message;
 mod quorum;
 mod refused;
 
+pub use claim::claim;
 pub use encoding::Malformed;
 pub use entry::{Ballot, Base, DATA_LEN_MAX, Entry, Payload, Reach, Saved};
 pub use member::{Change, Member, MemberId, Membership, NAME_LEN_MAX};

@@ -25,6 +25,7 @@ fn run(seed: u64, mistake: Option<Mistake>) -> Result<World, String> {
     let mut world = World::new(seed, mistake);
     world.hands_over = seed != TWO_LOST;
     world.shuts_out = seed % 5 == 1;
+    world.has_names = seed % 2 == 1;
     for _ in 0..STEPS {
         world.step()?;
     }
@@ -35,6 +36,7 @@ fn run(seed: u64, mistake: Option<Mistake>) -> Result<World, String> {
 fn nothing_acknowledged_is_lost_and_nothing_stale_is_read() {
     let (mut acknowledged, mut reads, mut terms, mut cut) = (0, 0, 0, 0);
     let (mut replaced, mut handed, mut out) = (0, 0, 0);
+    let (mut answered, mut refused, mut repeated, mut followed) = (0, 0, 0, 0);
     let seeds = std::env::var("QUORUM_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     let seeds = seeds.unwrap_or(SEEDS);
     for seed in (0..seeds).chain([TWO_LOST]) {
@@ -47,6 +49,10 @@ fn nothing_acknowledged_is_lost_and_nothing_stale_is_read() {
         replaced += world.emptied;
         handed += world.handed_over;
         out += world.shut_out;
+        answered += world.callers.answered;
+        refused += world.callers.refused;
+        repeated += world.callers.repeated;
+        followed += world.nodes.followed;
     }
     // The faults are there, and work is done in spite of them.
     assert!(acknowledged > 100 * seeds, "{acknowledged}");
@@ -56,6 +62,9 @@ fn nothing_acknowledged_is_lost_and_nothing_stale_is_read() {
     assert!(replaced > seeds / 3, "{replaced}");
     assert!(handed > 10 * seeds, "{handed}");
     assert!(out > seeds / 4, "{out}");
+    assert!(answered > 50 * seeds && refused > 5 * seeds, "{answered} {refused}");
+    assert!(repeated > seeds, "{repeated}");
+    assert!(followed > 3 * seeds, "{followed}");
 }
 
 /// Each is found within so many seeds.
@@ -84,6 +93,26 @@ fn a_vote_by_a_member_whose_folder_was_emptied_is_found() {
 #[test]
 fn a_torn_end_of_the_log_that_is_cut_off_in_silence_is_found() {
     is_found(Mistake::TornInSilence);
+}
+
+#[test]
+fn a_torn_end_of_the_log_that_counts_as_whole_is_found() {
+    is_found(Mistake::TornApplied);
+}
+
+#[test]
+fn an_answer_that_is_kept_of_a_dropped_entry_is_found() {
+    is_found(Mistake::AnswerOfDropped);
+}
+
+#[test]
+fn a_refusal_by_a_leader_that_was_deposed_is_found() {
+    is_found(Mistake::AnswerWithoutLease);
+}
+
+#[test]
+fn a_claim_by_the_last_entry_that_was_appended_is_found() {
+    is_found(Mistake::ClaimByAppended);
 }
 
 #[test]

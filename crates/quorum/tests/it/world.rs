@@ -1,6 +1,14 @@
 //! A world with three members, by a seed.
 
+mod callers;
+mod names;
+mod nodes;
+
+use cairn_namespace::store::memory::MemoryStore;
 use cairn_quorum::{Ballot, Base, Entry, MemberId, Payload, Quorum, Reach, Ready, Role, Saved};
+use callers::Callers;
+use names::Names;
+use nodes::Nodes;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -20,10 +28,18 @@ pub enum Mistake {
     VoteAfterEmptied,
     /// The torn end of a log is cut off, and nobody is told.
     TornInSilence,
+    /// What was torn counts as whole.
+    TornApplied,
     /// The clock of leases counts turns.
     LeaseByTurns,
     /// Who has told another one to stand answers on by the lease that it had.
     LeaseAfterHandover,
+    /// What was answered ahead is kept when what it was answered for is dropped.
+    AnswerOfDropped,
+    /// Who takes itself for the leader answers what needs no entry: refusals, repeated calls, reads.
+    AnswerWithoutLease,
+    /// DataNodes are told the last entry that was appended, and no term.
+    ClaimByAppended,
 }
 
 /// Numbers by a seed (splitmix64).
@@ -69,6 +85,7 @@ struct Process {
     lease: Option<(u64, Duration)>,
     /// What clients wait for: term, place.
     waiting: Vec<(u64, u64)>,
+    names: Names,
 }
 
 struct Place {
@@ -76,6 +93,8 @@ struct Place {
     disk: Saved,
     /// Values up to the base of the disk.
     base_values: u64,
+    /// The namespace there.
+    names: MemoryStore,
     process: Option<Process>,
     starts_at: Duration,
     clock: Duration,
@@ -98,12 +117,18 @@ pub struct World {
     next_value: u64,
     next_id: u64,
     has_faults: bool,
+    /// Who was cut off while it led, and is to lead again when it is back.
+    comes_back: Option<(usize, Duration)>,
     /// Operators have others lead.
     pub hands_over: bool,
     /// Operators shut members out. No disk forgets anything then: with two that vote that would be lost for good.
     pub shuts_out: bool,
     /// Everybody has been a voter and has had all since a disk has last forgotten anything: only then may another one.
     is_whole: bool,
+    /// Whether clients have files made, and DataNodes hear of it.
+    pub has_names: bool,
+    pub callers: Callers,
+    pub nodes: Nodes,
     pub acknowledged: u64,
     pub reads: u64,
     pub torn: u64,
@@ -120,6 +145,7 @@ impl World {
                 id: MemberId(at + 1),
                 disk: Saved::default(),
                 base_values: 0,
+                names: names::founded(),
                 process: None,
                 starts_at: Duration::ZERO,
                 clock: Duration::from_millis(dice.below(1 << 40)),
@@ -139,9 +165,13 @@ impl World {
             next_value: 0,
             next_id: 3,
             has_faults: true,
+            comes_back: None,
             hands_over: true,
             shuts_out: false,
             is_whole: false,
+            has_names: false,
+            callers: Callers::default(),
+            nodes: Nodes::default(),
             acknowledged: 0,
             reads: 0,
             torn: 0,
@@ -174,6 +204,12 @@ impl World {
             self.work(at)?;
         }
         self.client()?;
+        if self.has_names {
+            let begins = self.dice.one_in(300);
+            self.come_back(begins);
+            self.call()?;
+            self.heartbeat()?;
+        }
         for at in 0..3 {
             self.work(at)?;
         }
@@ -279,11 +315,15 @@ impl World {
             let last = torn.entries.last().map(reach);
             let first = torn.entries[0].index;
             let keeps = self.dice.below(torn.entries.len() as u64);
-            let entries = torn.entries[..keeps as usize].to_vec();
+            let mut entries = torn.entries[..keeps as usize].to_vec();
+            if self.mistake == Some(Mistake::TornApplied) {
+                entries.extend(torn.entries.get(keeps as usize).map(half));
+            }
             // What was there before is not touched by a log that only grows.
             if first == place.disk.base.index + place.disk.entries.len() as u64 + 1 {
                 place.disk.entries.extend(entries);
-                if self.mistake != Some(Mistake::TornInSilence) {
+                let is_told = [Mistake::TornInSilence, Mistake::TornApplied];
+                if self.mistake.is_none_or(|mistake| !is_told.contains(&mistake)) {
                     place.disk.ballot.lost = last.map(|last| last.or(place.disk.ballot.lost));
                 }
                 self.torn += 1;
@@ -315,6 +355,7 @@ impl World {
         let base = Base { members: place.disk.base.members.clone(), ..Base::default() };
         place.disk = Saved::default();
         place.base_values = 0;
+        place.names = names::founded();
         if self.mistake == Some(Mistake::VoteAfterEmptied) {
             place.disk.base = base;
         } else {
@@ -346,6 +387,7 @@ impl World {
             turns: 0,
             lease: None,
             waiting: Vec::new(),
+            names: Names::open(&place.names),
         });
         Ok(())
     }
@@ -463,6 +505,10 @@ impl World {
         if process.quorum.role() == Role::Follower {
             process.waiting.clear();
         }
+        if self.has_names {
+            self.answer(at)?;
+        }
+        let Some(process) = &mut self.places[at].process else { return Ok(()) };
         let needs_all = process.quorum.base().index == 0;
         if process.quorum.is_behind() || needs_all {
             self.fetch(at);
@@ -479,9 +525,16 @@ impl World {
         process.agreed = entry.index;
         process.values +=
             u64::from(matches!(&entry.payload, Payload::Data(data) if !data.is_empty()));
+        if self.has_names {
+            callers::take(&mut process.names, &entry)?;
+        }
+        let is_new = !self.agreed.contains_key(&entry.index);
         let known = self.agreed.entry(entry.index).or_insert_with(|| entry.clone());
         if *known != entry {
             return Err(format!("{at} was told of {entry:?}, others of {known:?}"));
+        }
+        if is_new && self.has_names && callers::named(&entry).is_some() {
+            self.callers.agreed(&entry)?;
         }
         let values = *self.values.entry(entry.index).or_insert(process.values);
         if values != process.values {
@@ -507,9 +560,10 @@ impl World {
                 let process = self.places[other].process.as_ref()?;
                 let leads = process.quorum.role() != Role::Follower;
                 let base = process.quorum.base().clone();
-                leads.then_some((base, self.places[other].base_values))
+                let place = &self.places[other];
+                leads.then(|| (base, place.base_values, place.names.clone()))
             });
-        let Some((base, values)) = found else { return };
+        let Some((base, values, names)) = found else { return };
         let place = &mut self.places[at];
         let Some(process) = &mut place.process else { return };
         // It is put in its place with nothing else on the way to the disk.
@@ -517,7 +571,7 @@ impl World {
             return;
         }
         place.disk = Saved { base, entries: Vec::new(), ballot: place.disk.ballot };
-        place.base_values = values;
+        (place.base_values, place.names) = (values, names);
         place.process = None;
         place.starts_at = self.now;
     }
@@ -536,10 +590,11 @@ impl World {
             return;
         }
         if let Some(base) = process.quorum.compact(upto) {
-            let gone = base.index - place.disk.base.index;
-            place.disk.entries.drain(..gone as usize);
+            let from = place.disk.base.index;
+            place.disk.entries.drain(..(base.index - from) as usize);
             place.disk.base = base;
             place.base_values = values;
+            self.advance_names(at, from, upto);
         }
     }
 
@@ -636,6 +691,15 @@ impl World {
         };
         Err(format!("they do not agree: {:?}", self.places.iter().map(of).collect::<Vec<_>>()))
     }
+}
+
+/// What is left of an entry that was torn.
+fn half(entry: &Entry) -> Entry {
+    let mut entry = entry.clone();
+    if let Payload::Data(data) = &mut entry.payload {
+        data.truncate(data.len() / 2);
+    }
+    entry
 }
 
 fn reach(entry: &Entry) -> Reach {
