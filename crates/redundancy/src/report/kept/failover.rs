@@ -1,5 +1,6 @@
 //! Leaders that are followed by others while replicas are deleted, by seeds: whatever was told whom before, the last replica
-//! of a block is never deleted; and what happens with known mistakes put back.
+//! of a block is never deleted, and who leads next knows of every replica that it was told of, be it before the entry that
+//! has the block; and what happens with known mistakes put back.
 
 use crate::fixture::*;
 use crate::*;
@@ -20,6 +21,10 @@ enum Mistake {
     AnyLeaseProves,
     /// A DataNode goes on with what another leader has ordered after it has reported to this one.
     OrdersOutliveLeaders,
+    /// A member that follows forgets reports of blocks that it does not know yet.
+    EarlyReportsDropped,
+    /// It has these wait for their entries, and forgets them when a snapshot comes in the place of those.
+    SnapshotNotJudged,
 }
 
 /// What a node tells a member that follows, on its way.
@@ -36,6 +41,11 @@ struct Scene {
     /// Orders that nodes have got and not carried out, and in which reign.
     orders: Vec<VecDeque<(u64, BlockRef)>>,
     on_the_way: Vec<VecDeque<Message>>,
+    /// Blocks whose entries have not come to the member that follows.
+    unknown: VecDeque<BlockId>,
+    /// What waits there for entries, by a mistake.
+    early: Vec<(usize, ReplicaEvent)>,
+    blocks: i64,
     reign: u64,
     mistake: Option<Mistake>,
     deleted: usize,
@@ -62,21 +72,28 @@ impl Scene {
             disks: vec![BTreeSet::new(); NODES],
             orders: vec![VecDeque::new(); NODES],
             on_the_way: (0..NODES).map(|_| VecDeque::new()).collect(),
+            unknown: VecDeque::new(),
+            early: Vec::new(),
+            blocks: BLOCKS,
             reign: 1,
             mistake,
             deleted: 0,
         };
         for number in 1..=BLOCKS {
-            let nodes: Vec<usize> = (0..3).map(|at| (number as usize + at) % NODES).collect();
-            let id = block(number);
-            scene.world.blocks.0.insert(id, replicated(3, 100, BlockState::Complete));
-            for node in nodes {
-                let block = scene.world.good(id, 0);
-                scene.disks[node].insert(id);
-                scene.tell(node, block, ReplicaEventKind::Received { delete_hint: None });
-            }
+            scene.write(number);
         }
         scene
+    }
+
+    fn write(&mut self, number: i64) {
+        let nodes: Vec<usize> = (0..3).map(|at| (number as usize + at) % NODES).collect();
+        let id = block(number);
+        self.world.blocks.0.insert(id, replicated(3, 100, BlockState::Complete));
+        for node in nodes {
+            let block = self.world.good(id, 0);
+            self.disks[node].insert(id);
+            self.tell(node, block, ReplicaEventKind::Received { delete_hint: None });
+        }
     }
 
     fn draw(&mut self, below: u64) -> usize {
@@ -90,21 +107,63 @@ impl Scene {
         self.on_the_way[node].push_back(Message::Event(event));
     }
 
-    /// What was told longest ago comes to the member that follows.
+    /// What was told longest ago comes to the member that follows, which keeps it whatever it knows.
     fn arrive(&mut self, node: usize) {
         let (claim, uuid) = (registration(node, 0), storage_uuid(node));
-        let storage = (uuid.as_str(), StorageType::Disk);
         match self.on_the_way[node].pop_front() {
             Some(Message::Event(event)) => {
-                self.standby.incremental_report(&claim.claim(), storage, &[event]).unwrap();
+                if self.is_early(node, &event) {
+                    return;
+                }
+                self.keep(node, event);
             }
-            Some(Message::All(replicas)) => {
-                let list = vec![(uuid.clone(), StorageType::Disk, replicas)];
+            Some(Message::All(mut replicas)) => {
+                replicas.retain(|replica| {
+                    let kind = ReplicaEventKind::Received { delete_hint: None };
+                    let event = ReplicaEvent { block: replica.block, kind, crc32c: None };
+                    !self.is_early(node, &event)
+                });
+                let list = vec![(uuid, StorageType::Disk, replicas)];
                 let now = self.world.now;
                 self.standby.full_report(&claim.claim(), (0, true), list, now).unwrap();
             }
             None => {}
         }
+    }
+
+    fn keep(&mut self, node: usize, event: ReplicaEvent) {
+        let (claim, uuid) = (registration(node, 0), storage_uuid(node));
+        let storage = (uuid.as_str(), StorageType::Disk);
+        self.standby.incremental_report(&claim.claim(), storage, &[event]).unwrap();
+    }
+
+    /// Whether what was told is not kept, by a mistake.
+    fn is_early(&mut self, node: usize, event: &ReplicaEvent) -> bool {
+        if !self.unknown.contains(&event.block.id) {
+            return false;
+        }
+        if self.mistake == Some(Mistake::SnapshotNotJudged) {
+            self.early.push((node, event.clone()));
+        }
+        let mistakes = [Mistake::EarlyReportsDropped, Mistake::SnapshotNotJudged];
+        self.mistake.is_some_and(|mistake| mistakes.contains(&mistake))
+    }
+
+    /// An entry comes to the member that follows.
+    fn follow(&mut self) {
+        let Some(id) = self.unknown.pop_front() else { return };
+        let (due, early) = std::mem::take(&mut self.early)
+            .into_iter()
+            .partition(|(_, event)| event.block.id == id);
+        self.early = early;
+        let due: Vec<(usize, ReplicaEvent)> = due;
+        due.into_iter().for_each(|(node, event)| self.keep(node, event));
+    }
+
+    /// A snapshot comes there, in the place of all entries.
+    fn install(&mut self) {
+        self.unknown.clear();
+        self.early.clear();
     }
 
     fn all_of(&self, node: usize) -> Vec<ReportedReplica> {
@@ -169,13 +228,17 @@ impl Scene {
     }
 
     /// Whoever followed leads from now on, with what it has kept.
-    fn fail_over(&mut self) {
+    fn fail_over(&mut self) -> Result<(), String> {
         self.reign += 1;
+        // It has all that was agreed on before it leads.
+        while !self.unknown.is_empty() {
+            self.follow();
+        }
         self.world.cluster = Cluster::new(config());
         if self.mistake != Some(Mistake::AnyLeaseProves) {
             self.world.cluster.begin_to_lead(self.reign << 32);
         }
-        self.world.cluster.start_safe_mode(BLOCKS as u64, self.world.now);
+        self.world.cluster.start_safe_mode(self.blocks as u64, self.world.now);
         let empty = Standby::new(&config());
         let kept = std::mem::replace(&mut self.standby, empty);
         let kept: Vec<KeptNode> = kept.take(self.world.now, u64::MAX).collect();
@@ -213,6 +276,13 @@ impl Scene {
             let all = self.all_of(node);
             self.on_the_way[node].push_back(Message::All(all));
         }
+        for (node, disk) in self.disks.iter().enumerate() {
+            let is_missed = |id: &&BlockId| !self.world.places(**id).contains(&(node, 0));
+            if let Some(id) = disk.iter().find(is_missed) {
+                return Err(format!("{node} has told of {id}, and who leads does not know it"));
+            }
+        }
+        Ok(())
     }
 
     fn step(&mut self) -> Result<(), String> {
@@ -226,7 +296,14 @@ impl Scene {
                 self.world.now = at(self.world.now.mono_ms + 3000);
                 self.world.cluster.tick(&self.world.blocks, self.world.now, &mut *self.world.dice);
             }
-            90..=94 => {
+            90 => {
+                self.blocks += 1;
+                self.unknown.push_back(block(self.blocks));
+                self.write(self.blocks);
+            }
+            91 => self.follow(),
+            92 if self.draw(4) == 0 => self.install(),
+            92..=94 => {
                 let all = self.all_of(node);
                 self.on_the_way[node].push_back(Message::All(all));
             }
@@ -237,7 +314,7 @@ impl Scene {
                 self.world.blocks.0.insert(id, facts);
                 self.world.cluster.block_changed(&self.world.blocks, id);
             }
-            _ => self.fail_over(),
+            _ => self.fail_over()?,
         }
         Ok(())
     }
@@ -280,4 +357,14 @@ fn a_report_from_before_that_counts_as_a_proof_is_found() {
 #[test]
 fn an_order_of_a_stale_leader_that_is_obeyed_is_found() {
     is_found(Mistake::OrdersOutliveLeaders);
+}
+
+#[test]
+fn a_report_that_is_dropped_as_it_was_faster_than_its_entry_is_found() {
+    is_found(Mistake::EarlyReportsDropped);
+}
+
+#[test]
+fn a_snapshot_that_leaves_what_was_told_before_without_a_judgement_is_found() {
+    is_found(Mistake::SnapshotNotJudged);
 }
