@@ -34,13 +34,21 @@ def until(what, is_so, seconds=60):
 
 
 class Three(Processes):
+    def host(self, name):
+        """The address of a member."""
+        return "127.0.0.1"
+
+    def under(self, name):
+        """What a member's program is started by."""
+        return []
+
     def __init__(self, cairn, folder, election_timeout):
         super().__init__(folder)
         self.cairn = cairn
         os.makedirs(f"{folder}/conf")
         with open(f"{folder}/key", "w") as key:
             key.write("what all members of this quorum have")
-        self.rpc = {name: f"127.0.0.1:{free_port()}" for name in IDS}
+        self.rpc = {name: f"{self.host(name)}:{free_port()}" for name in IDS}
         self.conf = f"{folder}/conf"
         keys = {
             "fs.defaultFS": "hdfs://ns",
@@ -55,8 +63,8 @@ class Three(Processes):
             keys["cairn.quorum.election-timeout"] = election_timeout
         for name in IDS:
             keys[f"dfs.namenode.rpc-address.ns.{name}"] = self.rpc[name]
-            keys[f"dfs.namenode.http-address.ns.{name}"] = f"127.0.0.1:{free_port()}"
-            keys[f"cairn.quorum.address.ns.{name}"] = f"127.0.0.1:{free_port()}"
+            keys[f"dfs.namenode.http-address.ns.{name}"] = f"{self.host(name)}:{free_port()}"
+            keys[f"cairn.quorum.address.ns.{name}"] = f"{self.host(name)}:{free_port()}"
         text = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in keys.items())
         for file in ["core-site.xml", "hdfs-site.xml"]:
             with open(f"{self.conf}/{file}", "w") as out:
@@ -82,7 +90,7 @@ class Three(Processes):
         return done.stdout
 
     def start(self, name):
-        self.launch(name, [self.cairn, "--conf", self.conf, *self.member(name)])
+        self.launch(name, [*self.under(name), self.cairn, "--conf", self.conf, *self.member(name)])
 
     def start_datanode(self, number):
         ports = ["dfs.datanode.address", "dfs.datanode.ipc.address", "dfs.datanode.http.address"]
@@ -248,4 +256,5 @@ def main():
     sys.exit(1 if checks.failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

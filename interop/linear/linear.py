@@ -1,0 +1,148 @@
+"""Kills, stops and cuts off whoever leads while clients call, and has what they have seen judged."""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(here, ".."), os.path.join(here, "..", "ha")]
+from cluster import Checks  # noqa: E402
+from ha import CLASSES, IDS, PROVIDERS, Three, until  # noqa: E402
+
+CHECK = os.path.join(here, "target", "check")
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True)
+
+
+class Network:
+    """A network namespace for each member, on one bridge; the clients are where the bridge is."""
+
+    def __init__(self):
+        subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
+        os.makedirs("/run/netns")
+        ip("link", "set", "lo", "up")
+        ip("link", "add", "bridge", "type", "bridge")
+        ip("addr", "add", "10.77.0.1/24", "dev", "bridge")
+        ip("link", "set", "bridge", "up")
+        for name in IDS:
+            ip("netns", "add", name)
+            ip("link", "add", f"to-{name}", "type", "veth", "peer", "name", "eth0", "netns", name)
+            ip("link", "set", f"to-{name}", "master", "bridge", "up")
+            for words in [["addr", "add", f"{self.host(name)}/24", "dev", "eth0"], ["link", "set", "eth0", "up"],
+                          ["link", "set", "lo", "up"]]:
+                ip("-n", name, *words)
+
+    @staticmethod
+    def host(name):
+        return f"10.77.0.{11 + IDS.index(name)}"
+
+    def cut(self, name, is_cut):
+        """From everybody."""
+        ip("link", "set", f"to-{name}", "down" if is_cut else "up")
+
+    def part(self, name, is_parted):
+        """From the other members: clients and DataNodes reach it as before."""
+        for other in IDS:
+            if other != name:
+                ip("-n", name, "route", "add" if is_parted else "del", "blackhole", f"{self.host(other)}/32")
+
+
+class Members(Three):
+    def __init__(self, cairn, folder, network):
+        self.network = network
+        super().__init__(cairn, folder, None)
+
+    def host(self, name):
+        return self.network.host(name) if self.network else super().host(name)
+
+    def under(self, name):
+        return ["ip", "netns", "exec", name] if self.network else []
+
+
+def clients(three, history, seed):
+    ways = [*PROVIDERS.values(), *PROVIDERS.values(), *(f"hdfs://{three.rpc[name]}" for name in IDS)]
+    command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", CLASSES]
+    command += ["-Dlog4j.configuration=log4j-stderr.properties", "cairn.interop.Historian", three.conf, history, str(seed)]
+    with open(f"{three.folder}/clients.log", "w") as log:
+        return subprocess.Popen([*command, *ways], stdin=subprocess.PIPE, stderr=log, text=True)
+
+
+def disturb(three, dice, counts):
+    term, leader = until("somebody leads", three.leads, 90)
+    kinds = ["kill", "stop"] + (["cut", "part", "part"] if three.network else [])
+    kind = dice.choice(kinds)
+    # Shorter and longer than an election takes.
+    lasts = dice.choice([0.3, 1, 2, 4])
+    counts[kind] = counts.get(kind, 0) + 1
+    if kind == "kill":
+        three.kill(leader)
+        time.sleep(lasts)
+        three.start(leader)
+    elif kind == "stop":
+        three.processes[leader].send_signal(signal.SIGSTOP)
+        time.sleep(lasts)
+        three.processes[leader].send_signal(signal.SIGCONT)
+    else:
+        undo = three.network.cut if kind == "cut" else three.network.part
+        undo(leader, True)
+        time.sleep(lasts)
+        undo(leader, False)
+    time.sleep(dice.choice([0.2, 1, 3]))
+
+
+def work(three, seconds, seed, history):
+    dice, counts, terms = random.Random(seed), {}, set()
+    caller = clients(three, history, seed)
+    time.sleep(3)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if caller.poll() is not None:
+            raise AssertionError("the clients have ended")
+        disturb(three, dice, counts)
+        terms.add(three.leads()[0] if three.leads() else None)
+    time.sleep(3)
+    caller.communicate("stop\n", timeout=300)
+    if caller.returncode != 0:
+        raise AssertionError(f"the clients ended with {caller.returncode}")
+    told = ", ".join(f"{count} x {kind}" for kind, count in sorted(counts.items()))
+    print(f"        seed {seed}: {told}; {len(terms - {None})} terms were seen", flush=True)
+
+
+def judge(*words):
+    done = subprocess.run([CHECK, *words], capture_output=True, text=True)
+    print("".join(f"        {line}\n" for line in done.stdout.splitlines()[-40:]), end="", flush=True)
+    if done.returncode != 0:
+        raise AssertionError(f"check {words}: {done.returncode} {done.stderr}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cairn", required=True)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    args = parser.parse_args()
+    try:
+        network = Network()
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"NOT RUN members that are cut off: {error}", flush=True)
+        network = None
+    three = Members(os.path.abspath(args.cairn), os.path.join(here, "target", "cluster"), network)
+    checks, history = Checks(), f"{three.folder}/history.jsonl"
+    try:
+        until("somebody leads", three.leader)
+        until("all vote", lambda: three.voters() >= 2)
+        checks.check("clients call while leaders are disturbed", lambda: work(three, args.seconds, args.seed, history))
+    finally:
+        three.stop()
+    checks.check("what they have seen is linearizable", lambda: judge(history))
+    checks.check("a stale read would be found", lambda: judge("--spoil", history))
+    sys.exit(1 if checks.failed else 0)
+
+
+main()
