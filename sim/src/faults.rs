@@ -254,6 +254,7 @@ impl World<'_> {
     pub(crate) fn begin_quiet(&mut self) {
         self.note(|| "quiet time begins".to_string());
         self.is_quiet = true;
+        self.active_ms = self.now_ms;
         self.name_node.fall = None;
         self.name_node.skew_ms = 0;
         self.name_node.cluster.set_low_resources(false);

@@ -39,7 +39,7 @@ impl World<'_> {
     /// Where one replica or unit of `from` can go. A mover looks for a type of storage that the policy wants, a
     /// balancer for a node that has nothing of the block; neither gives up a rack.
     fn plan_move(&mut self, from: usize, block: &MovableBlock) -> Option<(usize, Move)> {
-        let node_of = |place: &Location| self.name_node.target(place.storage).node;
+        let node_of = |place: &Location| self.name_node.machine_of(place.storage);
         let place = block.places.iter().find(|place| node_of(place) == from)?;
         let holders: BTreeSet<usize> = block.places.iter().map(node_of).collect();
         let rack = |node: usize| self.nodes[node].rack.as_str();

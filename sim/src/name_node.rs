@@ -114,6 +114,16 @@ struct Bugs {
     forms_unchecked: bool,
 }
 
+/// What the first entries of the log give.
+#[derive(Clone, Debug, Default)]
+struct Read {
+    entries: usize,
+    log_len: usize,
+    store: Store,
+    retries: Retries,
+    times: Times,
+}
+
 /// See the module.
 pub(crate) struct NameNode {
     pub(crate) up: bool,
@@ -160,6 +170,8 @@ pub(crate) struct NameNode {
     pub(crate) clones: BTreeMap<usize, usize>,
     /// The processes that have registered last, where claims are not compared.
     processes: BTreeMap<String, u64>,
+    /// What the entries give that a start has read: they are in the log for good.
+    read: Read,
     /// The last stamp that a block had at the start.
     since: GenerationStamp,
     /// Where to fall: after so many commands, and how.
@@ -264,6 +276,7 @@ impl NameNode {
             late_effects: Vec::new(),
             clones: BTreeMap::new(),
             processes: BTreeMap::new(),
+            read: Read::default(),
             since: GenerationStamp(0),
             fall: None,
             version: 0,
@@ -364,38 +377,40 @@ impl NameNode {
         self.serve();
     }
 
-    /// The store that the log gives.
+    /// The store that the log gives. What starts before have read gives what it gave then.
     fn replay(&mut self) -> Store {
-        let mut store = Store::default();
-        self.retries = Retries::default();
-        self.last_times = Times::default();
-        let entries = self.log.recover();
-        for (at, entry) in entries.into_iter().enumerate() {
-            self.last_times = entry.times();
-            let (answer, _) = apply(&mut store, &entry).unwrap_or_else(|error| {
+        let mut read = std::mem::take(&mut self.read);
+        for entry in self.log.recover(read.log_len) {
+            read.times = entry.times();
+            let (answer, _) = apply(&mut read.store, &entry).unwrap_or_else(|error| {
                 panic!("an entry of the log can't be applied again: {error}: {entry:?}")
             });
-            self.forget_handle(&mut store, &entry.command);
-            let limits = sure(store.settings());
-            sure(self.retries.remember(&entry, &limits, &answer));
+            self.forget_handle(&mut read.store, &entry.command);
+            let limits = sure(read.store.settings());
+            sure(read.retries.remember(&entry, &limits, &answer));
             // Not in force when the NameNode fell, and there all the same.
-            if at >= self.logged {
+            if read.entries >= self.logged {
                 self.done.push((entry.command, answer, self.life));
             }
-            self.logged = self.logged.max(at + 1);
+            read.entries += 1;
         }
+        read.log_len = self.log.len();
+        self.logged = self.logged.max(read.entries);
         self.replayed = self.done.len();
-        store
+        (self.retries, self.last_times) = (read.retries.clone(), read.times);
+        self.read = read;
+        self.read.store.clone()
     }
 
     /// Whether a replay of the log gives the store that is in force, and with the entries that wait to be logged what was
-    /// applied.
-    pub(crate) fn is_replayable(&self) -> bool {
-        let mut store = Store::default();
-        let mut all = self.log.clone().recover();
+    /// applied: of the whole log, or of what no start has read.
+    pub(crate) fn is_replayable(&self, is_whole: bool) -> bool {
+        let Read { entries, log_len, mut store, .. } =
+            if is_whole { Read::default() } else { self.read.clone() };
+        let mut all = self.log.clone().recover(log_len);
         let open = self.open.entries.iter().filter_map(|done| done.logged.as_ref());
         all.extend(open.map(|(entry, _)| entry.clone()));
-        let (in_force, later) = all.split_at(self.logged.min(all.len()));
+        let (in_force, later) = all.split_at((self.logged - entries).min(all.len()));
         let are_applied = |store: &mut Store, entries: &[Entry]| {
             entries.iter().all(|entry| {
                 let is_ok = apply(store, entry).is_ok();

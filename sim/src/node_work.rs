@@ -30,7 +30,7 @@ pub(crate) const DELETION_LASTS_MS: u64 = 30_000;
 
 impl World<'_> {
     pub(crate) fn heartbeat(&mut self, node: usize) {
-        let delay = 3000 + self.rng.range(0, 100);
+        let delay = 3000 * self.pace() + self.rng.range(0, 100);
         self.after(delay, Event::Heartbeat { node });
         if !self.reaches_name_node(node) {
             return;
@@ -72,6 +72,7 @@ impl World<'_> {
     }
 
     fn send_commands(&mut self, node: usize, commands: Vec<Command>) {
+        self.active_ms = self.now_ms;
         for command in &commands {
             self.check_command(node, command);
         }

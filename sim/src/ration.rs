@@ -188,6 +188,19 @@ impl World<'_> {
         }
     }
 
+    /// A start has found entries that were not in force when the power failed: what they have ended was torn before.
+    pub(crate) fn ended_in_the_log(&mut self) {
+        let is_torn = |(_, block): &(&BlockId, &BlockModel)| !block.torn.is_empty();
+        let torn: Vec<BlockId> =
+            self.model.blocks.iter().filter(is_torn).map(|(id, _)| *id).collect();
+        for id in torn {
+            let info = self.name_node.block(id);
+            if info.is_some_and(|info| info.block.state == BlockState::Complete) {
+                self.ended_torn(id);
+            }
+        }
+    }
+
     /// What of its present blocks a node would lose if it became `next`: what is gone, shorter, or older.
     pub(crate) fn loss(&self, node: usize, next: &DataNode) -> Vec<BlockId> {
         let is_lost = |(id, stored): &(&BlockId, &Stored)| {

@@ -21,6 +21,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Events between two looks at all that the cluster knows, on average: looks that cost next to nothing.
 const EVENTS_A_LOOK: u64 = 200;
+/// Quiet time in which no DataNode was told anything, after which all goes on more slowly until one is: what is waited for is
+/// a time that must pass.
+const IDLE_MS: u64 = 30_000;
 
 /// Something that will happen.
 #[derive(Clone, Debug)]
@@ -144,6 +147,8 @@ pub(crate) struct World<'a> {
     codecs: BTreeMap<(usize, usize), Codec>,
     /// Nothing fails any more and nobody writes.
     pub(crate) is_quiet: bool,
+    /// When a DataNode was told something last, or quiet time began.
+    pub(crate) active_ms: u64,
     pub(crate) report: Report,
     /// What reads that were given up have left in buffers, by the unit.
     pub(crate) late_reads: BTreeMap<BlockId, Vec<u8>>,
@@ -202,6 +207,7 @@ impl<'a> World<'a> {
             parts,
             codecs: BTreeMap::new(),
             is_quiet: false,
+            active_ms: 0,
             report: Report::default(),
             late_reads: BTreeMap::new(),
             units: Units::new(),
@@ -307,7 +313,7 @@ impl<'a> World<'a> {
                     self.look_after_groups();
                     self.leave_safe_mode();
                 }
-                self.after(1000, Event::Tick);
+                self.after(1000 * self.pace(), Event::Tick);
             }
             Event::NameNode { happening, life } => {
                 if self.name_node.life == life {
@@ -364,9 +370,15 @@ impl<'a> World<'a> {
             Event::Fault => self.fault(),
             Event::Check => {
                 self.check_all();
-                self.after(5000, Event::Check);
+                self.after(5000 * self.pace(), Event::Check);
             }
         }
+    }
+
+    /// How many times as long as usual it is to the next heartbeat, tick and look at everything: more when nothing is done, but
+    /// no DataNode is late by that.
+    pub(crate) fn pace(&self) -> u64 {
+        if self.is_quiet && self.now_ms - self.active_ms > IDLE_MS { 3 } else { 1 }
     }
 
     /// An operator sees that what safe mode waits for will not come: more of a block was in memory than it bore to lose.
@@ -464,6 +476,9 @@ impl<'a> World<'a> {
                 self.note_joined(&concat.target);
                 self.wants_fewer(&concat.target);
             }
+        }
+        if replayed > 0 {
+            self.ended_in_the_log();
         }
         if is_recovered && let Err(why) = self.model.compare(&self.name_node.store) {
             self.violate(why);

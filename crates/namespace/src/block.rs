@@ -14,11 +14,11 @@ use cairn_stripe::BlockId;
 use record::VERSION;
 
 pub use crate::store::state::{block_at as at, find_block as get, position};
+pub(crate) use record::index_of;
 pub use record::{
-    Block, BlockRef, BlockState, Membership, PackedIn, Position, decode, file_in, key,
+    Block, BlockRef, BlockState, Membership, PackedIn, Position, decode, file_in, from_key, key,
     position_from, position_key,
 };
-pub(crate) use record::{from_key, index_of};
 
 /// Writes a block.
 pub fn put(store: &mut dyn StoreTxn, block: &Block) -> Result<()> {

@@ -28,7 +28,7 @@ const FORGOTTEN_PER_ENTRY: usize = 4;
 const BATCH_LEN: usize = 28 << 10;
 
 /// Outcomes that came one after the other.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Batch {
     number: u64,
     bytes: Vec<u8>,
@@ -91,7 +91,7 @@ fn encoded(value: &impl Encode) -> Vec<u8> {
 pub type Record = ([u8; 8], Option<Vec<u8>>);
 
 /// The outcomes that are kept.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Retries {
     /// The oldest first, with numbers without gaps.
     batches: VecDeque<Batch>,

@@ -141,7 +141,7 @@ impl World<'_> {
             let Some(facts) = self.name_node.facts_of(*id) else { continue };
             let places = self.name_node.cluster.locations(*id).into_iter();
             let parts = places
-                .map(|place| (self.name_node.target(place.storage).node, UnitIndex(0)))
+                .map(|place| (self.name_node.machine_of(place.storage), UnitIndex(0)))
                 .collect::<Vec<_>>();
             self.begin_with((*id, facts.gs), &parts, (1, facts.expected_units()));
         }
@@ -199,7 +199,7 @@ impl World<'_> {
             let (id, gs) = unit_of(&group, slot);
             for place in self.name_node.cluster.locations(id.group()) {
                 let is_it = !id.is_parity() || place.unit.as_usize() == slot;
-                let node = self.name_node.target(place.storage).node;
+                let node = self.name_node.machine_of(place.storage);
                 let Some(stored) = self.nodes[node].replicas.get(&id) else { continue };
                 let is_told = !self.nodes[node].is_torn_untold(stored);
                 let counts = is_it && !place.corrupt && is_whole(stored, gs) && is_told;
@@ -237,7 +237,7 @@ impl World<'_> {
             let is_it = |place: &cairn_redundancy::Location| {
                 !place.corrupt && (!id.is_parity() || place.unit.as_usize() == slot)
             };
-            let nodes = places.filter(is_it).map(|p| world.name_node.target(p.storage).node);
+            let nodes = places.filter(is_it).map(|p| world.name_node.machine_of(p.storage));
             nodes.filter(|other| (*other, id) != (node, named.id)).collect::<Vec<usize>>()
         };
         if let Some(slot) = slots(&group).find(|slot| others(self, *slot).is_empty()) {
@@ -268,7 +268,7 @@ impl World<'_> {
             let mut places = cluster.locations(*id).into_iter();
             nodes[*node].registrations == *registration
                 && now_ms <= *until_ms
-                && places.any(|place| name_node.target(place.storage).node == *node)
+                && places.any(|place| name_node.machine_of(place.storage) == *node)
         });
         let is_other = |(_, id): &&(usize, BlockId)| {
             *id != named.id && group.members().any(|(_, member)| member.id == *id)
@@ -320,8 +320,11 @@ impl World<'_> {
             }
             for place in self.name_node.cluster.locations(id.group()) {
                 let is_it = !id.is_parity() || place.unit.as_usize() == slot;
-                let node = self.name_node.target(place.storage).node;
-                if is_it && !self.nodes[node].replicas.contains_key(&id) {
+                let node = self.name_node.machine_of(place.storage);
+                let held = self.nodes[node].replicas.get(&id);
+                // It may be an older one by now, which the NameNode still counts on.
+                let is_as_known = |stored: &Stored| !in_service || is_whole(stored, gs);
+                if is_it && !held.is_some_and(is_as_known) {
                     return Some(format!("{id} is not on dn-{node}"));
                 }
             }
@@ -409,7 +412,7 @@ impl World<'_> {
             let Some(facts) = self.name_node.facts_of(id.group()) else { return false };
             let mut replicas = self.name_node.cluster.replicas(id.group(), &facts).into_iter();
             replicas.any(|replica| {
-                let other = self.name_node.target(replica.storage).node;
+                let other = self.name_node.machine_of(replica.storage);
                 let is_it = !id.is_parity() || replica.unit.as_usize() == *slot;
                 let held = self.nodes[other].replicas.get(&id);
                 let is_good = held.is_some_and(|stored| is_whole(stored, gs));
@@ -439,7 +442,7 @@ fn unit_of(group: &Group, slot: usize) -> (BlockId, GenerationStamp) {
     }
 }
 
-fn is_whole(stored: &Stored, gs: GenerationStamp) -> bool {
+pub(super) fn is_whole(stored: &Stored, gs: GenerationStamp) -> bool {
     stored.replica.state() == ReplicaState::Finalized
         && stored.replica.gs() == gs
         && stored.damaged.is_empty()

@@ -21,7 +21,7 @@ impl World<'_> {
                 && let Some(group) = self.name_node.group_of(handle).filter(Group::is_formed)
             {
                 let places = self.name_node.cluster.locations(id);
-                let mut known = places.iter().map(|p| self.name_node.target(p.storage).node);
+                let mut known = places.iter().map(|p| self.name_node.machine_of(p.storage));
                 if known.any(|holder| holder == node) {
                     self.check_group_let_go(node, state, &group);
                 }
@@ -31,7 +31,7 @@ impl World<'_> {
             let is_complete = info.block.state == BlockState::Complete;
             // What a node could not tell holds nobody back.
             let places = self.name_node.cluster.locations(id);
-            let mut known = places.iter().map(|place| self.name_node.target(place.storage).node);
+            let mut known = places.iter().map(|place| self.name_node.machine_of(place.storage));
             let is_known = known.any(|holder| holder == node);
             let counts = is_complete && is_known && self.holds_good(node, &info);
             if !counts || self.is_excused(id) {
@@ -108,7 +108,7 @@ impl World<'_> {
         let Some(facts) = self.name_node.facts_of(id) else { return 0 };
         let mut found = BTreeSet::new();
         for replica in self.name_node.cluster.replicas(id, &facts) {
-            let other = self.name_node.target(replica.storage).node;
+            let other = self.name_node.machine_of(replica.storage);
             let counts = standings.contains(&replica.standing)
                 && other != node
                 && facts.has_bytes(replica.unit)

@@ -1,5 +1,7 @@
 //! What must be reached after quiet time, and when a block is whole.
 
+use super::groups::is_whole;
+use super::last_of;
 use crate::data_node::{DataNode, Intent, Stored};
 use crate::model::DIRECTORIES;
 use crate::name_node::sure;
@@ -38,18 +40,25 @@ impl World<'_> {
         // Also those on nodes that leave: the NameNode may count on one that a fault has taken.
         for place in self.name_node.cluster.locations(id) {
             let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
-            let node = self.name_node.target(place.storage).node;
-            if !self.nodes[node].replicas.contains_key(&own_id) {
+            let node = self.name_node.machine_of(place.storage);
+            // It may be an older one by now.
+            let is_as_known = |stored: &Stored| !in_service || is_whole(stored, block.gs);
+            if !self.nodes[node].replicas.get(&own_id).is_some_and(is_as_known) {
                 return Some(format!("{own_id} is not on dn-{node}"));
             }
         }
         let units = self.units_of(info, block.len)?;
+        let standing = self.nodes.iter().filter(|node| self.stands(node.number));
+        let held = standing.flat_map(|node| {
+            let own = node.replicas.range(id..=last_of(id));
+            own.map(move |(own_id, stored)| (*own_id, node, stored))
+        });
+        let held: Vec<(BlockId, &DataNode, &Stored)> = held.collect();
         for (unit, bytes) in units.iter().enumerate() {
             let index = UnitIndex(unit as u8);
             let own_id = if id.is_striped() { id.internal(index) } else { id };
             let (mut good, mut known, mut aside) = (0, 0, 0);
-            for node in self.nodes.iter().filter(|node| self.stands(node.number)) {
-                let Some(stored) = node.replicas.get(&own_id) else { continue };
+            for (_, node, stored) in held.iter().filter(|(held_id, ..)| *held_id == own_id) {
                 // What a broken writer has left open under the same stamp stays until its node starts again.
                 if stored.replica.state() == ReplicaState::Rbw && stored.replica.gs() == block.gs {
                     continue;
@@ -221,7 +230,10 @@ impl World<'_> {
             })
             .map(|info| info.block.file)
             .collect();
-        for info in all.iter() {
+        // What is open is seen at a glance.
+        let is_open = |info: &&Rc<BlockInfo>| info.block.state != BlockState::Complete;
+        let closed = all.iter().filter(|info| !is_open(info));
+        for info in all.iter().filter(is_open).chain(closed) {
             // Nobody goes on with what only snapshots have.
             let is_held =
                 !self.model.files.contains_key(&info.block.file) || self.place_of(info).is_none();
@@ -284,9 +296,4 @@ impl World<'_> {
         }
         None
     }
-}
-
-/// The greatest id of a block, or of a unit of a group.
-fn last_of(id: BlockId) -> BlockId {
-    if id.is_striped() { id.internal(UnitIndex(15)) } else { id }
 }

@@ -28,9 +28,14 @@ impl NameNode {
     }
 
     pub(crate) fn target(&self, storage: StorageHandle) -> Target {
-        let storage = self.cluster.storage(storage);
-        let address = &self.cluster.node(storage.node).address;
-        Target { node: machine_at(address), storage: storage.uuid.clone() }
+        let node = self.machine_of(storage);
+        Target { node, storage: self.cluster.storage(storage).uuid.clone() }
+    }
+
+    /// The machine that has a storage.
+    pub(crate) fn machine_of(&self, storage: StorageHandle) -> usize {
+        let node = self.cluster.storage(storage).node;
+        machine_at(&self.cluster.node(node).address)
     }
 
     /// The storage policy of the file that has the block.

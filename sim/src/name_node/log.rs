@@ -32,10 +32,14 @@ impl Log {
         self.bytes.truncate(self.synced + rng.index(unsynced + 1));
     }
 
-    /// The whole entries; a torn one at the end is cut off.
-    pub(crate) fn recover(&mut self) -> Vec<Entry> {
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The whole entries from the one that begins there; a torn one at the end is cut off.
+    pub(crate) fn recover(&mut self, from: usize) -> Vec<Entry> {
         let mut entries = Vec::new();
-        let mut at = 0;
+        let mut at = from;
         while let Some(head) = self.bytes.get(at..at + HEAD_LEN) {
             let number = |from: usize| {
                 let mut four = [0; 4];

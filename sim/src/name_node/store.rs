@@ -104,8 +104,13 @@ impl Store {
         if let Some(known) = &self.known.borrow().all_blocks {
             return known.clone();
         }
-        let all = sure(query::blocks_after(self, None, usize::MAX));
-        let all: Rc<Vec<Rc<BlockInfo>>> = Rc::new(all.into_iter().map(Rc::new).collect());
+        let mut ids = Vec::new();
+        let mut note = |key: &[u8], _: &[u8]| {
+            ids.extend(block::from_key(key));
+            ControlFlow::Continue(())
+        };
+        sure(self.records.scan(Table::Block, &[], &[], &mut note).map_err(Into::into));
+        let all = Rc::new(ids.into_iter().filter_map(|id| self.block(id)).collect::<Vec<_>>());
         self.known.borrow_mut().all_blocks = Some(all.clone());
         all
     }

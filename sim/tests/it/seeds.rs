@@ -308,6 +308,21 @@ fn what_is_rebuilt_where_a_proven_replica_was_is_proven_anew() {
     assert_eq!(run(728_041, options, &mut Right).violation, None);
 }
 
+/// The machine of the replica that a group is to rest on comes back as it was before that was whole, and the NameNode does not
+/// know when it orders the others away.
+#[test]
+fn a_group_is_not_whole_while_the_namenode_counts_on_an_older_replica() {
+    let options = Options { groups: true, ..Options::default() };
+    assert_eq!(run(733_481, options, &mut Right).violation, None);
+}
+
+/// The power fails everywhere when the log has the end of a block, and the NameNode has not shown it.
+#[test]
+fn what_only_the_log_has_ended_when_it_is_torn_was_in_memory_only() {
+    let options = Options { groups: true, ..Options::default() };
+    assert_eq!(run(749_930, options, &mut Right).violation, None);
+}
+
 /// Files are joined while a parity of a group of theirs is being rebuilt.
 #[test]
 fn a_group_of_joined_files_is_where_its_former_policy_wanted_it_for_a_while() {

@@ -221,7 +221,7 @@ pub fn key(id: BlockId) -> [u8; 8] {
 }
 
 /// The id in a key of the block table.
-pub(crate) fn from_key(key: &[u8]) -> Option<BlockId> {
+pub fn from_key(key: &[u8]) -> Option<BlockId> {
     let id = u64::from_be_bytes(key.try_into().ok()?) ^ (1 << 63);
     Some(BlockId(id as i64))
 }
