@@ -124,6 +124,14 @@ class Three(Processes):
         found = self.leads()
         return found and found[1]
 
+    def kill_leader(self):
+        """Returns who it was, and how long it took until another one led."""
+        term, leader = until("somebody leads", self.leads)
+        began = time.monotonic()
+        self.kill(leader)
+        until("another one leads", lambda: self.leads(after=term), 90)
+        return leader, time.monotonic() - began
+
     def live(self):
         return len(json.loads(self.run("--json", "report", "--live"))["live"])
 
@@ -179,11 +187,8 @@ def kill_again_and_again(three, kills):
     waits = []
     for step in range(kills):
         time.sleep(2)
-        term, leader = three.leads()
-        began = time.monotonic()
-        three.kill(leader)
-        until("another one leads", lambda: three.leads(after=term), 90)
-        waits.append(time.monotonic() - began)
+        leader, wait = three.kill_leader()
+        waits.append(wait)
         one_address(three, step)
         three.start(leader)
     time.sleep(2)

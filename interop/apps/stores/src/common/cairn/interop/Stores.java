@@ -33,14 +33,13 @@ final class Stores implements AutoCloseable {
   private final Runner runner;
   private final File work;
   private final Roles roles;
+  /** Of a cluster that somebody else runs, in the place of roles. */
+  private final Configuration others;
   private final Server zooKeeper;
   private final int zooKeeperPort = Ports.free();
   private final int rows;
 
-  private Stores(Target target, Runner runner, File work, boolean full) throws Exception {
-    this.runner = runner;
-    rows = full ? 100_000 : 20_000;
-    this.work = work;
+  private static Roles roles(Target target, File work) throws Exception {
     Map<String, String> keys = new HashMap<>();
     keys.put("dfs.namenode.safemode.extension", "0");
     keys.put("dfs.heartbeat.interval", "1");
@@ -49,8 +48,17 @@ final class Stores implements AutoCloseable {
     // One disk carries all nodes, so load says nothing about a node.
     keys.put("dfs.namenode.redundancy.considerLoad", "false");
     keys.put("dfs.permissions.enabled", "false");
-    roles = new Roles(target, new File(work, "hdfs"), NODES, keys);
+    Roles roles = new Roles(target, new File(work, "hdfs"), NODES, keys);
     roles.fs().enableErasureCodingPolicy(POLICY);
+    return roles;
+  }
+
+  private Stores(Runner runner, File work, Roles roles, Configuration others, boolean full) throws Exception {
+    this.runner = runner;
+    this.work = work;
+    this.roles = roles;
+    this.others = others;
+    rows = full ? 100_000 : 20_000;
     File conf = new File(work, "zookeeper");
     zooKeeper =
         new Server(
@@ -58,6 +66,13 @@ final class Stores implements AutoCloseable {
     conf.mkdirs();
     zooKeeper.start();
     Load.await("ZooKeeper answers", () -> zooKeeper.mustRun() && answers(zooKeeperPort));
+  }
+
+  /** On a cluster that somebody else runs, whose files of keys are in {@code conf}. */
+  static Stores on(File conf, File work) throws Exception {
+    Configuration others = new Configuration(false);
+    others.addResource(new Path(conf.getPath(), "hdfs-site.xml"));
+    return new Stores(null, work, null, others, false);
   }
 
   static boolean answers(int port) {
@@ -91,18 +106,20 @@ final class Stores implements AutoCloseable {
   }
 
   String uri() {
-    return "hdfs://127.0.0.1:" + roles.rpcPort();
+    return others == null ? "hdfs://127.0.0.1:" + roles.rpcPort() : others.get("fs.defaultFS");
   }
 
   /** Keys of a store for its use of the cluster, with waits that a test can afford. */
   Configuration client() {
-    Configuration c = new Configuration(false);
+    Configuration c = others == null ? new Configuration(false) : new Configuration(others);
     c.set("fs.defaultFS", uri());
     c.set("dfs.replication", "3");
     c.set("dfs.client.socket-timeout", "10000");
-    // Without a second NameNode, a call that one fails ends HBase's servers.
-    c.set("dfs.client.retry.policy.enabled", "true");
-    c.set("dfs.client.retry.policy.spec", "500,100");
+    if (others == null) {
+      // Without a second NameNode, a call that one fails ends HBase's servers.
+      c.set("dfs.client.retry.policy.enabled", "true");
+      c.set("dfs.client.retry.policy.spec", "500,100");
+    }
     // So long Hadoop's writer of erasure coded files sleeps when a unit fails while another failure is being handled.
     c.set("dfs.client.datanode-restart.timeout", "1");
     // A copied and an erasure coded file with the same bytes have the same checksum then, which ExportSnapshot asks for.
@@ -212,14 +229,17 @@ final class Stores implements AutoCloseable {
   @Override
   public void close() throws Exception {
     zooKeeper.close();
-    roles.close();
+    if (roles != null) {
+      roles.close();
+    }
   }
 
   static void main(String[] args, Group group) throws Exception {
     Suite suite = new Suite(args, "--tests", "cairn-stores");
     // Hadoop's servers are started with the class path of this process, and a store has not all that they need.
     System.setProperty("java.class.path", System.getProperty("stores.hadoop"));
-    try (Stores stores = new Stores(suite.target(), suite.runner(), suite.work(), suite.has("--full"))) {
+    Roles roles = roles(suite.target(), suite.work());
+    try (Stores stores = new Stores(suite.runner(), suite.work(), roles, null, suite.has("--full"))) {
       group.run(stores);
     }
     suite.end();

@@ -119,6 +119,10 @@ final class HBaseTests {
   }
 
   private void create(TableName table, Durability durability) throws IOException {
+    create(hbase, table, durability);
+  }
+
+  static void create(HBase hbase, TableName table, Durability durability) throws IOException {
     hbase.admin().createTable(
         TableDescriptorBuilder.newBuilder(table)
             .setDurability(durability)
@@ -128,7 +132,7 @@ final class HBaseTests {
         new byte[][] {Bytes.toBytes("55"), Bytes.toBytes("aa")});
   }
 
-  private static Put put(long i) {
+  static Put put(long i) {
     return new Put(Bytes.toBytes(Load.row(i))).addColumn(F, Q, Load.value(i));
   }
 
@@ -159,8 +163,12 @@ final class HBaseTests {
     }
   }
 
-  /** All of the first {@code count} rows are there as they were written; none is but those and maybe the next few. */
   private void checkRows(TableName table, long count) throws IOException {
+    checkRows(hbase, table, count);
+  }
+
+  /** All of the first {@code count} rows are there as they were written; none is but those and maybe the next few. */
+  static void checkRows(HBase hbase, TableName table, long count) throws IOException {
     Set<Long> seen = new HashSet<>();
     try (Table t = hbase.connection().getTable(table);
         ResultScanner scanner = t.getScanner(new Scan().setCaching(1000))) {
@@ -276,6 +284,10 @@ final class HBaseTests {
   }
 
   private Load load(TableName table) {
+    return load(hbase, table);
+  }
+
+  static Load load(HBase hbase, TableName table) {
     return new Load(
         (first, count) -> {
           List<Put> puts = new ArrayList<>();
