@@ -7,7 +7,7 @@ use cairn_master::add_block::{self, AddBlock, Added};
 use cairn_master::append::{self, Append, Appended};
 use cairn_master::complete::{self, Complete};
 use cairn_master::reports::Begun;
-use cairn_master::{Op, OpError, Submission, lease, pipeline, synchronize};
+use cairn_master::{Op, OpError, Submission, lease, pipeline, synchronize, truncate};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
@@ -48,13 +48,10 @@ impl World<'_> {
         self.name_node.check_safe_mode()?;
         let command = command.into();
         match command {
-            Command::Truncate(truncate) => {
-                let path = truncate.path.clone();
-                self.carry_out(|op| async move {
-                    let caller = Caller::system();
-                    lease::submit_or_recover(&op, &caller, call, truncate, &path).await
-                })
-            }
+            Command::Truncate(command) => self.carry_out(|op| async move {
+                let caller = Caller::system();
+                truncate::truncate(&op, &caller, call, command).await
+            }),
             command => {
                 let submission = Submission::of(Caller::system(), call, command);
                 self.carry_out(|op| async move { op.submit(submission).await })

@@ -101,6 +101,11 @@ impl World<'_> {
         }
     }
 
+    /// Whether short blocks are packed.
+    fn packs(&self) -> bool {
+        self.grouping.is_some_and(|grouping| grouping.pack.is_some())
+    }
+
     /// Makes a snapshot, or deletes one.
     fn begin_snapshot(&mut self, at: usize) {
         let path = DIRECTORIES[1].to_string();
@@ -133,6 +138,10 @@ impl World<'_> {
             .collect();
         let chosen = self.rng.pick(&closed).cloned();
         let dice = self.rng.range(0, 100);
+        if let (true, Some((_, path))) = (self.packs() && self.rng.one_in(10), &chosen) {
+            let delete = Delete { path: path.clone(), recursive: false };
+            return self.begin_call(at, delete.into(), Goal::Nothing);
+        }
         match (dice, chosen) {
             (0..=44, _) | (_, None) => self.begin_create(at),
             (45..=66, Some((id, _))) => _ = self.read_file(id),
@@ -186,7 +195,11 @@ impl World<'_> {
         let at = self.rng.range(0, 3);
         let found = cairn_namespace::query::file_blocks(&self.name_node.store, file);
         let found = crate::name_node::sure(found).map_or_else(Vec::new, |found| found.blocks);
-        found.get(at as usize).map_or(0, |(offset, _)| *offset)
+        let Some((offset, block)) = found.get(at as usize) else { return 0 };
+        match block.packed.is_some() && self.rng.one_in(2) {
+            true => offset + self.rng.range(0, block.len),
+            false => *offset,
+        }
     }
 
     fn new_path(&mut self, at: usize) -> String {
@@ -210,7 +223,9 @@ impl World<'_> {
         let mut known = known.into_iter().map(|info| info.policy);
         let policy = name.as_ref().and_then(|name| known.find(|policy| policy.name == *name));
         let most = policy.as_ref().map_or(3 * BLOCK_LEN, |policy| 2 * policy.stripe_len() * 4);
-        let len = self.rng.range(0, most + 1);
+        // Many of them are to be in one container.
+        let is_small = self.packs() && self.rng.one_in(2);
+        let len = self.rng.range(0, if is_small { BLOCK_LEN / 4 } else { most + 1 });
         let width = named.map_or(usize::from(copies), |(_, k, m)| (k + m) as usize);
         let storage_policy = self.any_storage_policy(width);
         let create = Create {

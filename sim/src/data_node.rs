@@ -8,6 +8,7 @@ mod stored;
 use crate::name_node::Located;
 use crate::rng::Rng;
 use cairn_master::contiguous::EncodedGroup;
+use cairn_master::contiguous::pack::PackedContainer;
 use cairn_redundancy::groups::prove::Proved;
 use cairn_redundancy::{
     BlockRef, Heartbeat, ReportedReplica, StorageReport, StorageState, StorageType, StorageUsage,
@@ -85,6 +86,8 @@ pub(crate) struct DataNode {
     events: Untold,
     /// What came of encoding groups, to be told with a heartbeat.
     pub(crate) encoded: Vec<EncodedGroup>,
+    /// What came of writing containers, to be told with a heartbeat.
+    pub(crate) packed: Vec<PackedContainer>,
     /// Replicas that it has read as its disks have them, to be told with a heartbeat.
     pub(crate) proved: Vec<Proved>,
     /// Blocks that clients are not served.
@@ -122,6 +125,7 @@ impl DataNode {
             image: None,
             events: Untold::default(),
             encoded: Vec::new(),
+            packed: Vec::new(),
             proved: Vec::new(),
             retired: BTreeSet::new(),
             absent: Absent::default(),

@@ -6,6 +6,7 @@
 //! - No node is told to delete the last good copy of a unit.
 //! - The namespace is what was answered, and what a replay of the log gives.
 //! - Contiguous groups protect their members (`groups.rs`).
+//! - Packed blocks have their bytes in containers (`packs.rs`).
 //! - A node is let go only when others have what it holds (`leaving.rs`).
 //! - What is placed is on storages of a type that the file's policy names.
 //! - In the end: every block whole, on as many racks as there are for it, nothing in excess, nothing pending, every
@@ -13,6 +14,7 @@
 
 mod groups;
 mod leaving;
+mod packs;
 mod whole;
 
 use crate::bytes::Bytes;
@@ -121,6 +123,13 @@ impl World<'_> {
         if let Some(of) = info.block.group {
             return self.check_group(of.handle);
         }
+        if info.block.packed.is_some() {
+            return self.check_packed(&info);
+        }
+        // It is being copied from a block that only snapshots have.
+        if info.block.copy_source().is_some() {
+            return;
+        }
         let Some(file) = self.model.files.get(&info.block.file) else { return };
         if self.is_excused(id) || self.place_of(&info).is_none() {
             return;
@@ -205,13 +214,14 @@ impl World<'_> {
                 self.is_whole_again(handle, usize::from(group.m));
             }
         }
+        self.check_packs();
         self.model.blocks.retain(|id, _| ids.contains(id));
         self.units.retain(|(id, _), _| ids.contains(id));
         for info in all.iter() {
             let id = &info.block.id;
             self.check_block(*id);
             self.check_accepted(info);
-            if info.block.group.is_some() {
+            if info.block.group.is_some() || info.block.packed.is_some() {
                 continue;
             }
             let whole = self.name_node.facts_of(*id).map_or(0, |facts| match &info.redundancy {
@@ -328,6 +338,9 @@ impl World<'_> {
             && held.is_some_and(|stored| stored.data.len() as u64 == len && !stored.is_torn);
         if !is_needed || self.is_excused(id) || self.is_called_bad(node, named.id) {
             return;
+        }
+        if let Some(at) = info.block.packed {
+            return self.check_packed_deletion(node, named, at.container);
         }
         let others = self.name_node.cluster.locations(id).into_iter().filter(|place| {
             let other = self.name_node.machine_of(place.storage);

@@ -19,6 +19,7 @@ mod name_node;
 mod node_work;
 mod operator;
 mod options;
+mod packing;
 pub mod parts;
 mod ration;
 mod rng;

@@ -37,6 +37,9 @@ struct Arguments {
     /// Files are in contiguous groups in all simulations.
     #[arg(long)]
     groups: bool,
+    /// Short blocks of such files are packed into containers in all simulations.
+    #[arg(long)]
+    packing: bool,
     /// The NameNode's log is slow at each write, and clients often want files closed that others write.
     #[arg(long)]
     contended: bool,
@@ -68,6 +71,7 @@ impl Arguments {
             faults: self.faults.unwrap_or(default.faults),
             clients: self.clients.unwrap_or(default.clients),
             groups: self.groups,
+            packing: self.packing,
             is_contended: self.contended,
             without: self.without_bits(),
             busy_ms: self.busy.map_or(default.busy_ms, |seconds| seconds * 1000),
@@ -130,9 +134,10 @@ fn many(arguments: &Arguments) -> ExitCode {
     let failed = failed.into_inner().unwrap_or_default();
     for (seed, why) in &failed {
         let groups = if arguments.groups { " --groups" } else { "" };
+        let packing = if arguments.packing { " --packing" } else { "" };
         let contended = if arguments.contended { " --contended" } else { "" };
         println!(
-            "seed {seed}: {why}\n  replay: cargo run -p cairn-sim -- --seed {seed}{groups}{contended} --trace"
+            "seed {seed}: {why}\n  replay: cargo run -p cairn-sim -- --seed {seed}{groups}{packing}{contended} --trace"
         );
     }
     println!("{} seeds, {} failed", arguments.seeds, failed.len());
@@ -151,6 +156,9 @@ fn shorten(seed: u64, options: Options) -> ExitCode {
         format!("cargo run -p cairn-sim -- --seed {seed} --trace --busy {}", best.busy_ms / 1000);
     if best.groups {
         command += " --groups";
+    }
+    if best.packing {
+        command += " --packing";
     }
     if best.is_contended {
         command += " --contended";

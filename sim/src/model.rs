@@ -83,6 +83,8 @@ pub(crate) struct Model {
     /// All handles that were given out, with the life of the NameNode that did.
     pub(crate) handles: BTreeMap<BlockId, u64>,
     pub(crate) abandoned: BTreeSet<BlockId>,
+    /// The bytes of containers that were sealed.
+    pub(crate) containers: BTreeMap<BlockId, Vec<u8>>,
     /// CRC32C of the bytes that an id and stamp have had.
     pub(crate) bytes: BTreeMap<(BlockId, GenerationStamp), u32>,
     /// Good replicas that the NameNode was told are bad, which they are not where they are now, by machine.

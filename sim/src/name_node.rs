@@ -10,12 +10,14 @@ mod groups;
 mod log;
 mod names;
 mod op;
+mod packs;
 mod reports;
 mod store;
 
 use crate::options::Options;
 use crate::parts::Parts;
 use crate::rng::Rng;
+use cairn_master::contiguous::elsewhere::PackedAt;
 use cairn_master::contiguous::rounds::{Rounds, Unjudged};
 use cairn_master::effects::EntryEffects;
 use cairn_master::facts::facts;
@@ -51,6 +53,7 @@ pub(crate) use entries::{Happening, InForce};
 pub(crate) use grouping::{GROUP_POLICIES, Grouping, Located, NamedOrder, NamedRebuild};
 pub(crate) use names::{CallError, Fall, LocatedBlock, Named, Target, sure};
 pub(crate) use op::{Answer, Carrier};
+pub(crate) use packs::pack_rules;
 
 /// The policies that files get, all with cells of 1 KiB.
 pub(crate) const POLICIES: [(&str, u32, u32); 3] = [("XOR", 2, 1), ("RS", 3, 2), ("RS", 6, 3)];
@@ -112,6 +115,8 @@ struct Bugs {
     reuses_handles: bool,
     believes_encoders: bool,
     forms_unchecked: bool,
+    keeps_places: bool,
+    packs_unchecked: bool,
 }
 
 /// What the first entries of the log give.
@@ -164,6 +169,8 @@ pub(crate) struct NameNode {
     unjudged: Vec<Unjudged>,
     /// The namespace as it was when attempts began, where that mistake is put back.
     begun: BTreeMap<BlockId, Store>,
+    /// Where blocks were packed first, where that mistake is put back.
+    kept_places: BTreeMap<BlockId, PackedAt>,
     /// Effects that the cluster hears of late, where that mistake is put back.
     late_effects: Vec<EntryEffects>,
     /// Machines that are clones of others, with the DataNodes for which they speak.
@@ -214,6 +221,7 @@ fn settings(grouping: Option<Grouping>) -> Settings {
     Settings {
         group_quiet_ms: quiet_ms,
         group_short_quiet_ms: quiet_ms,
+        packs: grouping.is_some_and(|grouping| grouping.pack.is_some()),
         group_len_min: grouping.map_or(1, |grouping| grouping.len_min),
         block_size_min: 0,
         permissions_enabled: false,
@@ -237,6 +245,8 @@ impl NameNode {
             reuses_handles: parts.reuses_handles(),
             believes_encoders: parts.believes_encoders(),
             forms_unchecked: parts.forms_unchecked(),
+            keeps_places: parts.keeps_places(),
+            packs_unchecked: parts.packs_unchecked(),
             syncs_before_answer: parts.syncs_before_answer(),
             lets_go_at_once: parts.lets_go_at_once(),
             reorders_effects: parts.reorders_effects(),
@@ -273,6 +283,7 @@ impl NameNode {
             round: None,
             unjudged: Vec::new(),
             begun: BTreeMap::new(),
+            kept_places: BTreeMap::new(),
             late_effects: Vec::new(),
             clones: BTreeMap::new(),
             processes: BTreeMap::new(),
@@ -330,7 +341,11 @@ impl NameNode {
         self.up = true;
         self.own(Configure { settings: settings(self.grouping).into() });
         let blocks = sure(query::blocks_after(&self.store, None, usize::MAX));
-        let complete = blocks.iter().filter(|info| info.block.state == Written::Complete).count();
+        // It is waited for containers, and not for what is packed in them.
+        let counts = |block: &cairn_namespace::Block| {
+            block.state == Written::Complete && block.packed.is_none()
+        };
+        let complete = blocks.iter().filter(|info| counts(&info.block)).count();
         let stamps = blocks.iter().map(|info| info.block.gs);
         self.since = stamps.max().unwrap_or(GenerationStamp(0));
         let now = self.now();

@@ -4,12 +4,14 @@
 //! What is rebuilt from what, and believed when, is decided by `cairn_stripe::rebuild`.
 
 mod groups;
+mod packs;
 mod recovery;
 mod tell;
 
 use crate::data_node::NodeError;
 use crate::encoding::Encoding;
 use crate::name_node::Target;
+use crate::packing::Packing;
 use crate::tasks::{LateReport, Lost, Task};
 use crate::world::{Event, World};
 use cairn_codec::Codec;
@@ -51,12 +53,15 @@ impl World<'_> {
         let caller = (node, self.nodes[node].life);
         let encoded = std::mem::take(&mut self.nodes[node].encoded);
         let proved = std::mem::take(&mut self.nodes[node].proved);
-        if !(encoded.is_empty() && proved.is_empty()) && self.unlucky(4) {
+        let packed = std::mem::take(&mut self.nodes[node].packed);
+        let says_nothing = encoded.is_empty() && proved.is_empty() && packed.is_empty();
+        if !says_nothing && self.unlucky(4) {
             // The answer is lost: it is told again.
             self.nodes[node].encoded = encoded.clone();
             self.nodes[node].proved = proved.clone();
+            self.nodes[node].packed = packed.clone();
         }
-        let told = Told { heartbeat, encoded, proved, ..Told::default() };
+        let told = Told { heartbeat, encoded, proved, packed, ..Told::default() };
         let Some((commands, lease)) = self.name_node.heartbeat(caller, told, &mut *self.parts)
         else {
             return self.refused_for_other(node);
@@ -120,7 +125,11 @@ impl World<'_> {
             let delay = self.rng.range(1, longest);
             let is_transfer = matches!(
                 task,
-                Task::Copy { .. } | Task::Rebuild(_) | Task::RebuildGroup(_) | Task::Encode(_)
+                Task::Copy { .. }
+                    | Task::Rebuild(_)
+                    | Task::RebuildGroup(_)
+                    | Task::Encode(_)
+                    | Task::Pack(_)
             );
             if is_transfer {
                 self.nodes[node].transfers += 1;
@@ -171,8 +180,17 @@ impl World<'_> {
                     |order: BlockRecovery| Task::Ask(Box::new(self.recovery(order)), Vec::new());
                 recoveries.into_iter().map(task).collect()
             }
-            // Nothing is packed in the simulation.
-            Command::Pack(_) | Command::Unpack(_) => Vec::new(),
+            Command::Pack(orders) => {
+                let task = |order| Task::Pack(Box::new(Packing::new(order)));
+                orders.iter().map(|order| task(self.name_node.name_pack(order))).collect()
+            }
+            Command::Unpack(orders) => {
+                let task = |order: cairn_redundancy::UnpackOrder| Task::Unpack {
+                    block: order.block,
+                    storage: self.name(order.storage).storage,
+                };
+                orders.into_iter().map(task).collect()
+            }
             Command::Encode(orders) => {
                 let task = |order: EncodeOrder| {
                     let group = self.name_node.group_of(order.group.id)?;
@@ -253,6 +271,8 @@ impl World<'_> {
                 self.note(|| format!("dn-{node} rebuilds {:?}: {rebuilt:?}", work.targets));
             }
             Task::Encode(work) => self.go_on_encoding(node, work),
+            Task::Pack(work) => self.go_on_packing(node, work),
+            Task::Unpack { block, storage } => self.unpack_here(node, block, &storage),
             Task::Prove { block, storage } => self.prove(node, block, storage),
             Task::Retire(blocks) => self.nodes[node].retire(blocks),
             Task::RebuildGroup(work) => {

@@ -17,6 +17,8 @@ pub struct Options {
     pub clients: usize,
     /// Files are in contiguous groups, which is so in a part of all simulations otherwise.
     pub groups: bool,
+    /// Blocks of these files that are short are packed into containers; `groups` is so then too.
+    pub packing: bool,
     /// Much comes between a look and the command that rests on it: the log is slow at each write, not at some, and clients
     /// often want files closed that others write.
     pub is_contended: bool,
@@ -33,6 +35,7 @@ impl Default for Options {
             faults: u32::MAX,
             clients: usize::MAX,
             groups: false,
+            packing: false,
             is_contended: false,
             without: 0,
         }

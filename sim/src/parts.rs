@@ -141,6 +141,38 @@ pub trait Parts {
         let _ = (handle, members);
     }
 
+    /// What a DataNode writes into a container for the blocks that its index names, by slot and with the zeros behind them.
+    fn packed_bytes(&self, blocks: &mut Vec<Vec<u8>>) {
+        let _ = blocks;
+    }
+
+    /// CRC32C of what is packed in a container, as its DataNode says that it was read back: what it has found. `recorded`
+    /// is what the index says.
+    fn read_back(&self, recorded: &[u32], found: Vec<u32>) -> Vec<u32> {
+        let _ = recorded;
+        found
+    }
+
+    /// The blocks of a container that is sealed, for those who delete replicas of them.
+    fn note_sealed(&mut self, blocks: Vec<BlockRef>) {
+        let _ = blocks;
+    }
+
+    /// Whether a packed block that a reader says is bad makes its container bad.
+    fn blames_containers(&self) -> bool {
+        false
+    }
+
+    /// Whether readers are told the place where a block was packed first.
+    fn keeps_places(&self) -> bool {
+        false
+    }
+
+    /// Whether `Pack` looks at blocks as they were when their container was begun, and not as they are.
+    fn packs_unchecked(&self) -> bool {
+        false
+    }
+
     /// What the answers to a recovery come to.
     fn agree(&self, order: &Order, answers: &[Answer]) -> Result<Agreement, RecoveryError> {
         order.agree(answers)

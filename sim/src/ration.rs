@@ -314,6 +314,10 @@ impl World<'_> {
     /// What bears the failure of a replica or unit: its block, the contiguous group that this is in, or both.
     pub(crate) fn rests_with(&self, own_id: BlockId) -> Vec<(BlockId, UnitIndex)> {
         let own = (own_id.group(), own_id.unit());
+        let packed = self.name_node.block(own_id).and_then(|info| info.block.packed);
+        if let Some(of) = packed.and_then(|at| self.name_node.handle_of(at.container)) {
+            return vec![own, of];
+        }
         match self.name_node.handle_of(own_id) {
             Some(of_group) if self.name_node.is_formed(of_group.0) => vec![of_group],
             Some(of_group) if of_group != own => vec![own, of_group],

@@ -3,6 +3,7 @@
 use crate::data_node::FullReport;
 use crate::encoding::Encoding;
 use crate::name_node::{NamedRebuild, Target};
+use crate::packing::Packing;
 use cairn_redundancy::{BlockRef, Layout, ReplicaEvent, StorageType};
 use cairn_replica::recovery::{Answer, CutResult, Cutting, Order};
 use cairn_stripe::UnitIndex;
@@ -22,6 +23,10 @@ pub(crate) enum Task {
     Rebuild(Box<Lost>),
     /// Go on encoding a contiguous group.
     Encode(Box<Encoding>),
+    /// Go on writing a container of small blocks.
+    Pack(Box<Packing>),
+    /// Write a plain replica of a packed block to a storage.
+    Unpack { block: BlockRef, storage: String },
     /// Read a replica as its disk has it, on that storage.
     Prove { block: BlockRef, storage: String },
     /// Serve blocks to clients no more.
@@ -50,6 +55,8 @@ pub(crate) struct Lost {
 #[derive(Clone, Debug)]
 pub(crate) struct Recovery {
     pub(crate) order: Order,
+    /// The block of whose start it becomes a copy, if it does.
+    pub(crate) source: Option<BlockRef>,
     pub(crate) layout: Layout,
     pub(crate) targets: Vec<Target>,
 }

@@ -3,7 +3,9 @@
 use crate::data_node::DataNode;
 use crate::fault_kinds::Faults;
 use crate::model::{BlockModel, DIRECTORIES, Model, Part, Units};
-use crate::name_node::{CallError, GROUP_POLICIES, Grouping, Happening, NameNode, Target};
+use crate::name_node::{
+    CallError, GROUP_POLICIES, Grouping, Happening, NameNode, Target, pack_rules,
+};
 use crate::options::{Options, Report};
 use crate::parts::Parts;
 use crate::rng::Rng;
@@ -461,6 +463,7 @@ impl<'a> World<'a> {
                 self.name_node.purge();
             }
             self.follow_groups(&command, &outcome, life, at < replayed);
+            self.follow_packs(&command, &outcome);
             if let Err(why) = self.model.follow(&command, &outcome) {
                 self.violate(why);
             }
@@ -552,17 +555,23 @@ impl<'a> World<'a> {
 
 /// Whether and how contiguous groups are made.
 fn grouping(rng: &mut Rng, options: &Options, node_count: usize) -> Option<Grouping> {
-    if !rng.one_in(5) && !options.groups {
+    if !rng.one_in(5) && !options.groups && !options.packing {
         return None;
     }
-    Some(Grouping {
+    let mut grouping = Grouping {
         policy: usize::from(node_count >= 10 && rng.one_in(3)),
         // Half of the time groups may have any members.
         pays: if rng.one_in(2) { 0.6 } else { 100.0 },
         dead_share_max: [0.25, 1.0][rng.index(2)],
         quiet_ms: rng.range(0, 3) * 5000,
         len_min: [1, 1024][rng.index(2)],
-    })
+        pack: None,
+    };
+    if options.packing {
+        grouping.len_min = [1024, 4096, 1 << 20][rng.index(3)];
+        grouping.pack = Some(pack_rules(rng));
+    }
+    Some(grouping)
 }
 
 /// The volumes of a new node. The first is a disk, so that there is a place for everything.

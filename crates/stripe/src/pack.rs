@@ -143,7 +143,12 @@ impl PackIndex {
 
     /// Bytes of the index.
     pub fn tail_len(&self) -> u64 {
-        (HEAD_LEN + self.packed.len() * ENTRY_LEN + FRAME_LEN) as u64
+        PackIndex::tail_len_of(self.packed.len())
+    }
+
+    /// Bytes of the index of so many packed blocks.
+    pub fn tail_len_of(packed: usize) -> u64 {
+        (HEAD_LEN + packed * ENTRY_LEN + FRAME_LEN) as u64
     }
 
     /// Bytes of the container.

@@ -53,6 +53,9 @@ impl World<'_> {
         let mut first = None;
         for (target, _) in &located.places {
             if let Some(bytes) = self.read_part(target, part, 0..block.len) {
+                if block.packed.is_some() && !self.is_quiet && self.rng.one_in(6) {
+                    self.cry_wolf(target, part);
+                }
                 if first.get_or_insert_with(|| bytes.clone()) != &bytes {
                     self.violate(format!("two replicas of {} have other bytes", block.id));
                 }

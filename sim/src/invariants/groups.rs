@@ -57,6 +57,9 @@ impl World<'_> {
         let tolerance = usize::from(group.m);
         self.model.blocks.insert(handle, BlockModel::new(tolerance, BTreeSet::new()));
         let bytes = |world: &World<'_>, id: BlockId, len: u64| {
+            if id.is_container() {
+                return world.model.containers.get(&id).cloned();
+            }
             let info = world.name_node.block(id)?;
             world.data_of(&info, len)
         };

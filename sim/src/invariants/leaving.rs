@@ -28,6 +28,9 @@ impl World<'_> {
                 continue;
             }
             let Some(info) = self.name_node.block(id) else { continue };
+            if info.block.packed.is_some() {
+                continue;
+            }
             let is_complete = info.block.state == BlockState::Complete;
             // What a node could not tell holds nobody back.
             let places = self.name_node.cluster.locations(id);

@@ -23,8 +23,8 @@ impl World<'_> {
         if block.state != BlockState::Complete {
             return Some(format!("{id} is {:?}", block.state));
         }
-        // A member of a contiguous group is whole if that is.
-        if block.group.is_some() {
+        // A member of a contiguous group is whole if that is, and a packed block if its container is.
+        if block.group.is_some() || block.packed.is_some() {
             return None;
         }
         let facts = self.name_node.facts_of(id)?;
@@ -258,6 +258,11 @@ impl World<'_> {
             if let Some(why) = why.or_else(|| self.is_crowded(group)) {
                 return Some(why);
             }
+        }
+        if excused.is_empty()
+            && let Some(why) = self.name_node.unfinished_container()
+        {
+            return Some(why);
         }
         if excused.is_empty() && !self.name_node.is_at_rest() {
             return Some("blocks are to be grouped".to_string());

@@ -131,6 +131,7 @@ impl NameNode {
                         let mut ahead = std::mem::take(&mut self.ahead);
                         self.forget_handle(&mut ahead, &entry.command);
                         self.note_begun(&ahead, &answer);
+                        self.note_containers(&ahead, &entry.command);
                         self.ahead = ahead;
                         let limits = sure(cairn_namespace::settings::get(&self.ahead));
                         sure(self.retries.remember(&entry, &limits, &answer));

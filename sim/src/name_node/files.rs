@@ -62,6 +62,9 @@ impl NameNode {
             self.cluster.sort_for_reader(&mut found, &reader, now, &mut || rng.any());
             self.rng = rng;
             places = found.into_iter().map(|at| (at.storage, at.unit)).collect();
+            if places.is_empty() && block.packed.is_some() {
+                places = self.places_in_container(&block);
+            }
             if let Some(of) = block.group {
                 let now = self.now();
                 let decoders = self.cluster.readers_of_member(of.handle, &places, false, now);

@@ -1,6 +1,8 @@
 //! What is said of contiguous groups by name, and how they are made here.
 
 use super::names::Target;
+use cairn_master::contiguous::elsewhere::PackedAt;
+use cairn_master::contiguous::pack::batch::PackRules;
 use cairn_master::contiguous::rounds::{News, Rounds, Unjudged};
 use cairn_namespace::Group;
 use cairn_redundancy::EncodeOrder;
@@ -18,6 +20,8 @@ pub(crate) struct Grouping {
     pub(crate) dead_share_max: f64,
     pub(crate) quiet_ms: u64,
     pub(crate) len_min: u64,
+    /// How shorter blocks are packed, if they are.
+    pub(crate) pack: Option<PackRules>,
 }
 
 /// What comes back from a round.
@@ -34,6 +38,8 @@ pub(crate) struct Located {
     pub(crate) relays: Vec<Target>,
     /// Its group, its slot, and what it can be decoded from.
     pub(crate) group: Option<(Group, usize, Units)>,
+    /// Of a packed block, where it is in its container: the others are of that.
+    pub(crate) packed: Option<PackedAt>,
 }
 
 /// Where units are, by slot.

@@ -36,7 +36,7 @@ impl NameNode {
     /// Begins a round over the groups, if none is under way.
     pub(crate) fn look_after_groups(&mut self, is_due: bool) -> Vec<News> {
         let mut told = Vec::new();
-        let Some(Grouping { pays, dead_share_max, .. }) = self.grouping else { return told };
+        let Some(Grouping { pays, dead_share_max, pack, .. }) = self.grouping else { return told };
         if let Some(round) = self.round.take() {
             let done = round.borrow_mut().take();
             let Some(done) = done else {
@@ -49,7 +49,7 @@ impl NameNode {
                 told = news;
             }
         }
-        let round = rounds::Round { is_due, may_form: true, pays, dead_share_max, pack: None };
+        let round = rounds::Round { is_due, may_form: true, pays, dead_share_max, pack };
         let (mut rounds, mut unjudged) =
             (std::mem::take(&mut self.rounds), std::mem::take(&mut self.unjudged));
         let answer: Answer<Round> = self.begin(|op| async move {
@@ -117,21 +117,22 @@ impl NameNode {
 
     /// How a DataNode can have a block that it lacks. `None` if the NameNode does not know the DataNode.
     pub(crate) fn locate_units(
-        &self,
+        &mut self,
         reader: usize,
         (id, gs): (BlockId, GenerationStamp),
     ) -> Option<Option<Located>> {
         let reader = self.cluster.registered(&self.named(reader).claim()).ok()?;
         let lookup = Lookup::new(&self.store);
         let found = sure(elsewhere(&self.cluster, &lookup, (id, gs), reader, self.now()));
-        Some(found.map(|Elsewhere { len, relays, group, .. }| {
+        let located = found.map(|Elsewhere { len, relays, group, packed }| {
             let target = |storage: StorageHandle| self.target(storage);
             let group = group.map(|(group, slot, sources)| {
                 let sources = sources.into_iter().map(|(at, slot)| (slot.as_usize(), target(at)));
                 (group, slot.as_usize(), sources.collect())
             });
-            Located { len, relays: relays.into_iter().map(target).collect(), group }
-        }))
+            Located { len, relays: relays.into_iter().map(target).collect(), group, packed }
+        });
+        Some(located.map(|located| self.place_as_kept(id, located)))
     }
 
     /// Has more of what was deleted removed.
@@ -169,6 +170,7 @@ impl NameNode {
     pub(super) fn seen_by(&self, command: &Command) -> &Store {
         let begun = match command {
             Command::Form(form) => self.begun.get(&form.handle),
+            Command::Pack(pack) => self.begun.get(&pack.container),
             _ => None,
         };
         begun.unwrap_or(&self.ahead)
@@ -178,6 +180,20 @@ impl NameNode {
     pub(super) fn note_begun(&mut self, ahead: &Store, answer: &Outcome) {
         if let (true, Outcome::EncodeBegun { handle, .. }) = (self.bugs.forms_unchecked, answer) {
             self.begun.insert(*handle, ahead.clone());
+        }
+    }
+
+    /// A group of containers is formed: what is packed in them is judged by this state, where that mistake is put back.
+    pub(super) fn note_containers(&mut self, ahead: &Store, command: &Command) {
+        let Command::Form(Form { handle, .. }) = command else { return };
+        if !self.bugs.packs_unchecked {
+            return;
+        }
+        let group = sure(query::group(ahead, *handle));
+        let members: Vec<BlockId> =
+            group.iter().flat_map(Group::members).map(|(_, member)| member.id).collect();
+        for id in members.into_iter().filter(|id| id.is_container()) {
+            self.begun.insert(id, ahead.clone());
         }
     }
 

@@ -112,11 +112,17 @@ impl NameNode {
         });
         let Heard { answer, from, said, .. } = heard.ok()?;
         if let Some(from) = from {
-            let encoded = said.into_iter().filter_map(|said| match said {
-                Said::Encoded(group) => Some(group),
-                Said::Packed(_) => None,
-            });
-            self.take_encoded(from, encoded.collect());
+            let (mut encoded, mut packed) = (Vec::new(), Vec::new());
+            for said in said {
+                match said {
+                    Said::Encoded(group) => encoded.push(group),
+                    Said::Packed(container) => packed.push(container),
+                }
+            }
+            self.take_encoded(from, encoded);
+            if !packed.is_empty() {
+                self.take_packed(from, packed);
+            }
         }
         let commands = match from {
             Some(handle) => parts.commands(&self.cluster, handle, answer.commands),

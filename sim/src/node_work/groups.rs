@@ -125,7 +125,7 @@ impl World<'_> {
     }
 
     /// A unit as another server reads it.
-    fn read_unit(
+    pub(super) fn read_unit(
         &mut self,
         holder: usize,
         id: BlockId,
@@ -312,6 +312,9 @@ impl World<'_> {
     /// What a DataNode answers to a client that asks it for a block that it lacks.
     pub(crate) fn read_elsewhere(&mut self, node: usize, block: BlockRef) -> Option<Vec<u8>> {
         let located = self.locate_units(node, block)?;
+        if let Some(at) = located.packed {
+            return self.read_packed(&located, at);
+        }
         for relay in &located.relays {
             if let Some(bytes) = self.read_unit(relay.node, block.id, block.gs, block.len) {
                 self.count("blocks relayed");
@@ -340,7 +343,7 @@ impl World<'_> {
         if self.parts.serves_tombstones() && located.is_none() {
             let places = self.name_node.cluster.readable_places(block.id).into_iter();
             let relays = places.map(|storage| self.name_node.target(storage)).collect();
-            located = Some(Located { len: block.len, relays, group: None });
+            located = Some(Located { len: block.len, relays, group: None, packed: None });
         }
         let info = self.name_node.block(block.id);
         if located.is_some() && info.is_none_or(|info| info.block.is_tombstone()) {
@@ -352,7 +355,7 @@ impl World<'_> {
     }
 
     /// A member from the units that are left, each chunk proven.
-    fn decode_member(
+    pub(super) fn decode_member(
         &mut self,
         group: &Formed,
         slot: usize,

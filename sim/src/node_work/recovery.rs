@@ -3,8 +3,10 @@
 
 use crate::data_node::NodeError;
 use crate::model::Part;
+use crate::name_node::Target;
 use crate::tasks::{Recovery, Task, Told};
 use crate::world::World;
+use cairn_master::orders::Truncation;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_redundancy::{BlockFacts, BlockRecovery, BlockRef, BlockState, Layout};
 use cairn_replica::recovery::{Agreement, Aim, Answer, CutResult, Cutting, Order};
@@ -14,7 +16,7 @@ use cairn_stripe::{BlockId, GenerationStamp, Geometry, UnitIndex};
 impl World<'_> {
     /// An order with the names that travel with it.
     pub(super) fn recovery(&self, told: BlockRecovery) -> Recovery {
-        let cut_to = self.name_node.truncation(&told).len;
+        let Truncation { source, len: cut_to } = self.name_node.truncation(&told);
         let BlockRecovery { block, new_gs, layout, locations, mut units, away } = told;
         units.resize(locations.len(), UnitIndex(0));
         let aim = match (layout, cut_to) {
@@ -35,7 +37,8 @@ impl World<'_> {
             away: Some(away),
             aim,
         };
-        Recovery { order, layout, targets: locations.iter().map(|s| self.name(*s)).collect() }
+        let targets = locations.iter().map(|s| self.name(*s)).collect();
+        Recovery { order, source, layout, targets }
     }
 
     /// Asks the next holder, or decides when all have been asked.
@@ -45,6 +48,9 @@ impl World<'_> {
         recovery: Box<Recovery>,
         mut answers: Vec<Answer>,
     ) {
+        if let Some(source) = recovery.source {
+            return self.copy_start(node, recovery, source);
+        }
         if answers.len() < recovery.targets.len() && !answers.contains(&Answer::Superseded) {
             answers.push(self.ask(&recovery, answers.len()));
             return self.next_step(node, Task::Ask(recovery, answers));
@@ -58,6 +64,28 @@ impl World<'_> {
         };
         self.count("block recoveries");
         self.next_step(node, next);
+    }
+
+    /// Each holder of a block that snapshots keep copies its start into the block that takes its place.
+    fn copy_start(&mut self, node: usize, recovery: Box<Recovery>, source: BlockRef) {
+        let Order { block: id, recovery_id: gs, acked_len: len, .. } = recovery.order;
+        let mut targets = Vec::new();
+        for Target { node: holder, storage } in recovery.targets.clone() {
+            let is_there = self.answers(holder) && !self.unlucky(25);
+            let read = self.nodes[holder].read(source.id, source.gs, 0..len).ok();
+            let Some(data) = read.filter(|_| is_there) else {
+                targets.push(None);
+                continue;
+            };
+            let taken =
+                self.nodes[holder].take_copy(BlockRef { id, gs, len }, data, &storage, None);
+            self.note(|| format!("dn-{holder} copies the start of {source:?} as {id}: {taken:?}"));
+            targets.push(taken.ok().map(|()| Target { node: holder, storage }));
+            self.tell_soon(holder);
+        }
+        if targets.iter().any(Option::is_some) {
+            self.next_step(node, Task::Commit(recovery, Told { len: Some(len), targets }));
+        }
     }
 
     /// What one holder says when it is to freeze what it has.

@@ -2,5 +2,6 @@
 
 mod bugs;
 mod group_bugs;
+mod pack_bugs;
 mod seeds;
 mod shorter;

@@ -162,7 +162,7 @@ impl Rounds {
         if round.is_due && !pauses.form {
             self.begin(&op, round.pays, news).await?;
             if let Some(rules) = round.pack {
-                self.begin_packing(&op, rules, news).await?;
+                self.begin_packing(&op, (rules, round.pays), news).await?;
             }
         }
         Ok(())
@@ -242,7 +242,7 @@ impl Rounds {
     async fn begin_packing<O: Op>(
         &mut self,
         op: &impl Fn(&'static str) -> O,
-        rules: PackRules,
+        (rules, pays): (PackRules, f64),
         news: &mut Vec<News>,
     ) -> Result<(), OpError> {
         for _ in 0..GATHERS_MAX {
@@ -251,8 +251,9 @@ impl Rounds {
             }
         }
         unpack::ask(&op("unpackBlocks"), &self.gather.take_stuck(), true).await?;
-        let chosen =
-            chosen(op("beginContainer"), |look, most| self.gather.batch(look, &rules, most))?;
+        let chosen = chosen(op("beginContainer"), |look, most| {
+            self.gather.batch(look, (&rules, pays), most)
+        })?;
         for proposal in chosen {
             let begun = pack::begin(&op("beginContainer"), proposal).await?;
             if begun.is_err() {

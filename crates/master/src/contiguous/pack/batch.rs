@@ -6,13 +6,14 @@
 //! everything again: what was gathered may have changed.
 
 use super::PackProposal;
+use crate::contiguous::choose::Rules;
 use crate::op::Look;
 use cairn_namespace::container::PackedBlock;
 use cairn_namespace::ops::pack::{BeginPack, PACKED_MAX, may_be_packed};
 use cairn_namespace::query::{self, Waiting};
 use cairn_namespace::{BlockState, FileRedundancy, InodeId, Result, block, settings};
 use cairn_redundancy::{BlockLookup, NodeHandle, PlacementRequest};
-use cairn_stripe::pack::MAX_PACKED_LEN;
+use cairn_stripe::pack::{MAX_PACKED_LEN, PackIndex, padded_len};
 use cairn_stripe::{BlockId, Policy, PolicyId, StoragePolicy};
 use std::collections::BTreeMap;
 
@@ -20,6 +21,8 @@ use std::collections::BTreeMap;
 const WINDOW: usize = 1000;
 /// Blocks that are gathered, at most.
 const GATHERED_MAX: usize = 200_000;
+/// Bytes of a chunk of small blocks, as far as is known before they are read: what clients write unless told otherwise.
+const CHUNK_LEN: u32 = 512;
 /// Looks after which gathering begins anew: some became due behind what was looked at.
 const LOOKS_MAX: usize = 1000;
 
@@ -92,12 +95,12 @@ impl Gather {
         Ok(due.len() == WINDOW)
     }
 
-    /// The containers of one group, if there is enough for them and there are places. At most `most` containers are
-    /// begun.
+    /// The containers of one group, if there is enough for them, there are places, and the group takes no more than the
+    /// part `pays` of three copies: one that does not is never formed. At most `most` containers are begun.
     pub fn batch(
         &mut self,
         look: &mut Look<'_>,
-        rules: &PackRules,
+        (rules, pays): (&PackRules, f64),
         most: usize,
     ) -> Result<Vec<PackProposal>> {
         for (class, candidates) in &mut self.found {
@@ -106,7 +109,7 @@ impl Gather {
                 continue;
             }
             candidates.sort_by_key(|of| (of.parent, of.block.id));
-            let Some(dealt) = deal(candidates, &policy, rules, look.now.elapsed_ms) else {
+            let Some(dealt) = deal(candidates, &policy, (rules, pays), look.now.elapsed_ms) else {
                 continue;
             };
             let proposals = placed(look, *class, policy.schema.units(), &dealt)?;
@@ -169,11 +172,12 @@ fn candidate(
     Ok(Some(((policy, storage_policy), Candidate { parent, block, due_ms })))
 }
 
-/// The first of some candidates, dealt out to the containers of a group; nothing if they are not enough yet.
+/// The first of some candidates, dealt out to the containers of a group; nothing if they are not enough yet, or so unequal
+/// that no group of them would be formed: more are taken then, up to all.
 fn deal(
     candidates: &[Candidate],
     policy: &Policy,
-    rules: &PackRules,
+    (rules, pays): (&PackRules, f64),
     elapsed_ms: u64,
 ) -> Option<Vec<Vec<PackedBlock>>> {
     let k = policy.schema.data_units();
@@ -190,14 +194,37 @@ fn deal(
     if taken < k || !is_enough && oldest_ms.saturating_add(rules.patience_ms) > elapsed_ms {
         return None;
     }
+    let group = Rules { pays, proposals_max: 1 };
+    let most = candidates.len().min(k * PACKED_MAX);
+    loop {
+        let dealt = deal_out(&candidates[..taken], k)?;
+        let lens: Vec<u64> = dealt.iter().map(|blocks| container_len(blocks)).collect();
+        if group.pays(&lens, policy.schema.parity_units()) {
+            return Some(dealt);
+        }
+        if taken == most {
+            return None;
+        }
+        taken = (taken * 2).min(most);
+    }
+}
+
+/// Some candidates, dealt out to `k` containers, the next one always to the shortest of these.
+fn deal_out(candidates: &[Candidate], k: usize) -> Option<Vec<Vec<PackedBlock>>> {
     let mut dealt: Vec<(u64, Vec<PackedBlock>)> = vec![(0, Vec::new()); k];
-    for candidate in &candidates[..taken] {
+    for candidate in candidates {
         let open = dealt.iter_mut().filter(|(_, blocks)| blocks.len() < PACKED_MAX);
         let (len, blocks) = open.min_by_key(|(len, blocks)| (*len, blocks.len()))?;
         *len += candidate.block.len;
         blocks.push(candidate.block);
     }
     Some(dealt.into_iter().map(|(_, blocks)| blocks).collect())
+}
+
+/// Bytes of a container of those blocks, about.
+fn container_len(blocks: &[PackedBlock]) -> u64 {
+    let padded = |of: &PackedBlock| padded_len(of.len.try_into().unwrap_or(u32::MAX), CHUNK_LEN);
+    blocks.iter().map(padded).sum::<u64>() + PackIndex::tail_len_of(blocks.len())
 }
 
 /// Containers of those blocks, each on a node of its own; none if there are too few nodes for a group of them.
@@ -257,7 +284,7 @@ mod tests {
         let policies = Policy::built_in();
         let policy = policies.iter().find(|of| of.name == "RS-3-2-contiguous").unwrap();
         let rules = PackRules { container_len: 1000, patience_ms: 500, dead_share_max: 0.2 };
-        let found = deal(&candidates(lens), policy, &rules, elapsed_ms)?;
+        let found = deal(&candidates(lens), policy, (&rules, 0.6), elapsed_ms)?;
         Some(found.iter().map(|blocks| blocks.iter().map(|of| of.len).sum()).collect())
     }
 
@@ -266,6 +293,14 @@ mod tests {
         let lens: Vec<u64> = (0..400).map(|n| 1 + n * 37 % 100).collect();
         let found = dealt(&lens, 0).unwrap();
         assert!(found.len() == 3 && found.iter().all(|len| (950..1100).contains(len)), "{found:?}");
+    }
+
+    /// A group of theirs would not be formed: they would be written, given up and written anew for ever.
+    #[test]
+    fn blocks_whose_group_would_not_pay_wait_for_others() {
+        assert_eq!(dealt(&[900, 50, 2500], 10_000), None);
+        let with_others = dealt(&[900, 50, 2500, 1600, 1500], 10_000);
+        assert_eq!(with_others, Some(vec![2400, 1650, 2500]));
     }
 
     #[test]

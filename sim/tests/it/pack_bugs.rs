@@ -1,0 +1,163 @@
+//! Packed blocks: no seed breaks a promise, and mistakes that could be made are found when they are put back.
+
+use crate::bugs::must_find_with;
+use cairn_redundancy::{BlockRef, Cluster, Command, NodeHandle};
+use cairn_sim::{Options, Parts, Right, run};
+use cairn_stripe::BlockId;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn options() -> Options {
+    Options { packing: true, ..Options::default() }
+}
+
+#[track_caller]
+fn must_find<P: Parts + Default>(seed: u64, promises: &[&str]) {
+    must_find_with::<P>(options(), seed, promises);
+}
+
+#[test]
+fn no_seed_breaks_a_promise_about_packed_blocks() {
+    let seeds = if env!("CAIRN_SIM_OPT_LEVEL") == "0" { 40 } else { 150 };
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for seed in 0..seeds {
+        let report = run(seed, options(), &mut Right);
+        assert_eq!(report.violation, None, "replay with --packing --trace --seed {seed}");
+        report.counts.into_iter().for_each(|(what, n)| *counts.entry(what).or_default() += n);
+    }
+    // What never happens proves nothing.
+    for what in [
+        "blocks unpacked",
+        "containers ended",
+        "containers packed",
+        "packed blocks read",
+        "packed blocks reported bad",
+        "replicas of packed blocks written",
+    ] {
+        assert!(counts.get(what).is_some_and(|count| *count > 0), "never: {what}");
+    }
+}
+
+/// Three blocks of such different lengths wait alone that no group of their containers pays (57, 87, 229).
+#[test]
+fn containers_that_no_group_would_take_are_not_written_again_and_again() {
+    for seed in [57, 87, 229] {
+        assert_eq!(run(seed, options(), &mut Right).violation, None, "seed {seed}");
+    }
+}
+
+/// The packer slips by a slot, and says what it has meant to write.
+#[derive(Default)]
+struct ShiftedByASlot;
+
+impl Parts for ShiftedByASlot {
+    fn packed_bytes(&self, blocks: &mut Vec<Vec<u8>>) {
+        if blocks.len() > 1 {
+            blocks.rotate_left(1);
+        }
+    }
+
+    fn read_back(&self, recorded: &[u32], _: Vec<u32>) -> Vec<u32> {
+        recorded.to_vec()
+    }
+}
+
+#[test]
+fn an_index_that_is_shifted_by_a_slot_is_found() {
+    must_find::<ShiftedByASlot>(1, &["has other bytes than"]);
+}
+
+/// Two blocks that take as many chunks change places, and nobody reads back what was written.
+#[derive(Default)]
+struct TwoOfALengthSwapped;
+
+impl Parts for TwoOfALengthSwapped {
+    fn packed_bytes(&self, blocks: &mut Vec<Vec<u8>>) {
+        let pair = (1..blocks.len()).find(|at| blocks[at - 1].len() == blocks[*at].len());
+        if let Some(at) = pair {
+            blocks.swap(at - 1, at);
+        }
+    }
+
+    fn read_back(&self, recorded: &[u32], _: Vec<u32>) -> Vec<u32> {
+        recorded.to_vec()
+    }
+}
+
+#[test]
+fn two_blocks_of_a_length_that_are_swapped_are_found() {
+    must_find::<TwoOfALengthSwapped>(1, &["has other bytes than"]);
+}
+
+/// The place is kept where it is not the block's: by a snapshot, or by an inode that has it twice.
+#[derive(Default)]
+struct PlacesKept;
+
+impl Parts for PlacesKept {
+    fn keeps_places(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_place_that_is_kept_after_its_block_has_moved_is_found() {
+    must_find::<PlacesKept>(18, &["cannot be read", "reads wrong bytes"]);
+}
+
+/// Plain replicas go as soon as their container is sealed.
+#[derive(Default)]
+struct DeletedBeforeSafe {
+    sealed: BTreeSet<BlockRef>,
+}
+
+impl Parts for DeletedBeforeSafe {
+    fn note_sealed(&mut self, blocks: Vec<BlockRef>) {
+        self.sealed.extend(blocks);
+    }
+
+    fn commands(
+        &mut self,
+        cluster: &Cluster,
+        node: NodeHandle,
+        mut commands: Vec<Command>,
+    ) -> Vec<Command> {
+        let is_here = |id: BlockId| cluster.locations(id).iter().any(|place| place.node == node);
+        let due = self.sealed.iter().filter(|of| is_here(of.id)).copied();
+        commands.push(Command::Invalidate(due.collect()));
+        commands
+    }
+}
+
+#[test]
+fn a_replica_that_goes_before_its_container_is_safe_is_found() {
+    must_find::<DeletedBeforeSafe>(1, &["the last of its index", "is in no group", "is not safe"]);
+}
+
+/// The word of a reader about a packed block is taken to be about its container.
+#[derive(Default)]
+struct BlamesContainers;
+
+impl Parts for BlamesContainers {
+    fn blames_containers(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_slot_that_is_reported_bad_and_taken_for_its_container_is_found() {
+    must_find::<BlamesContainers>(32, &["counts as bad on the word of a reader"]);
+}
+
+/// A `Pack` that comes late packs what is plain by then, and was written to.
+#[derive(Default)]
+struct PacksLate;
+
+impl Parts for PacksLate {
+    fn packs_unchecked(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_late_pack_is_found() {
+    must_find::<PacksLate>(1, &["counted are", "are counted", "has other bytes where", "panic"]);
+}
