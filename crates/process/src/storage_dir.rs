@@ -44,6 +44,27 @@ pub fn lock(dir: &Path) -> io::Result<Option<File>> {
     }
 }
 
+/// Makes a folder, and those above it that are missing, unless it is there. A power cut does not take its name then: what is
+/// synced in a folder is lost with the folder.
+pub fn create(dir: &Path) -> io::Result<()> {
+    let is_named = |dir: &&Path| !dir.as_os_str().is_empty();
+    let missing: Vec<_> =
+        dir.ancestors().filter(is_named).take_while(|dir| !dir.exists()).collect();
+    std::fs::create_dir_all(dir)?;
+    missing.iter().try_for_each(|made| sync_name(made))?;
+    if missing.is_empty() {
+        // Whoever has made it may have come no further. Where nobody may look this is all that can be done.
+        let _ = sync_name(dir);
+    }
+    Ok(())
+}
+
+/// Makes durable that a folder has its name.
+fn sync_name(dir: &Path) -> io::Result<()> {
+    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
 /// Gives a folder the permission bits of `mode`. One that is taken for the first time and has other things in it stays
 /// as it is: it may have been named by mistake.
 pub fn protect(dir: &Path, mode: u32, is_formatted: bool) {
@@ -75,6 +96,20 @@ mod tests {
         drop(lock);
         assert!(try_lock(dir.path()).unwrap().is_some());
         assert!(try_lock(&dir.path().join("nowhere")).is_err());
+    }
+
+    /// That names are durable is seen by `interop/cuts`.
+    #[test]
+    fn folders_are_made_with_those_above_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = dir.path().join("one/two/three");
+        create(&wanted).unwrap();
+        assert!(wanted.is_dir());
+        create(&wanted).unwrap();
+        create(Path::new(".")).unwrap();
+        fs::write(dir.path().join("file"), b"").unwrap();
+        assert!(create(&dir.path().join("file/inner")).is_err());
+        assert!(create(&dir.path().join("file")).is_err());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::path::Path;
 /// at come to its end. Returns whose namespace it has, if it has one. Blocks.
 pub(super) fn enter(dir: &Path, mode: u32) -> Result<(File, Option<Identity>), OpenError> {
     let io = |source| OpenError::Io { path: dir.to_owned(), source };
-    std::fs::create_dir_all(dir).map_err(io)?;
+    storage_dir::create(dir).map_err(io)?;
     // Before anything is opened: opening the log cuts off what an entry that was not written whole has left.
     let lock = lock::lock(dir)?;
     install::finish(dir)?;

@@ -25,8 +25,11 @@ pub enum OpenError {
         /// The directory.
         path: PathBuf,
     },
-    /// There is data but no `VERSION` file to say whose.
-    #[error("{}: there is a log but no VERSION file", path.display())]
+    /// There is no `VERSION` file, which comes last where a namespace is made.
+    #[error(
+        "{}: there is no VERSION file: no namespace was made here, or that was cut short; begin with an empty folder",
+        path.display()
+    )]
     NoVersion {
         /// The directory.
         path: PathBuf,

@@ -23,6 +23,7 @@ use crate::disk::sync_dir;
 use crate::store::Identity;
 use cairn_fsimage::write::ImageWriter;
 use cairn_namespace::store::StoreRead;
+use cairn_process::storage_dir;
 use out::Digested;
 use plan::Plan;
 use records::Records;
@@ -83,7 +84,7 @@ pub fn export(dir: &Path, target: &Target, cache_len: usize) -> Result<Exported,
     };
     let io = |source| ExportError::Io { path: image.clone(), source };
     if let Some(current) = &made {
-        fs::create_dir_all(current).map_err(io)?;
+        storage_dir::create(current).map_err(io)?;
     }
     let written = put(&whole, &image, made.as_deref());
     if !matches!(written, Err(ExportError::Exists { .. }) | Ok(_)) {

@@ -26,6 +26,7 @@ use crate::journal::log::Log;
 use crate::journal::restored::{self, Restored};
 use crate::store::{Identity, Store};
 use cairn_fsimage::{Counters, Image, sections};
+use cairn_process::storage_dir;
 use edits::Beside;
 use out::Out;
 use records::Reader;
@@ -76,7 +77,7 @@ pub fn import(sources: &Sources, dir: &Path, cache_len: usize) -> Result<Importe
         beside.check_log(counters.transaction)?;
     }
     let io = |source| ImportError::Io { path: dir.to_owned(), source };
-    fs::create_dir_all(dir).map_err(io)?;
+    storage_dir::create(dir).map_err(io)?;
     if fs::read_dir(dir).map_err(io)?.next().is_some() {
         return Err(ImportError::NotEmpty { path: dir.to_owned() });
     }

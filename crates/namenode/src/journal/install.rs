@@ -11,6 +11,7 @@ use super::lock;
 use super::log::{Log, remove_all_segments};
 use crate::disk::sync_dir;
 use crate::store::{Identity, Store};
+use cairn_process::storage_dir;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ fn error(path: &Path) -> impl FnOnce(io::Error) -> OpenError + '_ {
 /// Makes the namespace in `dir`, which nobody has open, that of the backup in `file`. A namespace of another file system
 /// is never replaced. Returns the last entry that it has. Blocks.
 pub fn install(dir: &Path, file: &Path, cache_len: usize) -> Result<u64, RestoreError> {
-    fs::create_dir_all(dir).map_err(error(dir))?;
+    storage_dir::create(dir).map_err(error(dir))?;
     let _lock = lock::lock(dir)?;
     finish(dir)?;
     let backup = BackupFile::open(file)?;

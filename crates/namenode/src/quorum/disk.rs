@@ -14,6 +14,7 @@
 
 use crate::disk::sync_dir;
 use cairn_codec::crc::crc32c;
+use cairn_process::storage_dir;
 use cairn_quorum::encoding::{Decoder, put_u64};
 use cairn_quorum::{Ballot, Base, Entry, Malformed, MemberId, Reach, Saved};
 use std::fs::{self, File, OpenOptions};
@@ -206,7 +207,7 @@ fn write_anew(
     bytes.extend(record(promised, reach, &payload(Some(saved.ballot), &saved.entries)));
     let path = dir.join(NEW_FILE);
     let write = || {
-        fs::create_dir_all(dir)?;
+        storage_dir::create(dir)?;
         let mut file = File::create(&path)?;
         file.write_all(&bytes)?;
         file.sync_all()?;

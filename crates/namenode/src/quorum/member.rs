@@ -53,7 +53,7 @@ pub fn found(dir: &Path, name: &str) -> Result<bool, StartError> {
 
 /// Has the folder until the file is closed: two members would write over each other's promises.
 pub(super) fn lock(dir: &Path) -> Result<File, StartError> {
-    std::fs::create_dir_all(dir)?;
+    storage_dir::create(dir)?;
     storage_dir::lock(dir)?.ok_or_else(|| StartError::InUse { path: dir.to_owned() })
 }
 

@@ -8,6 +8,7 @@ use cairn_client::FileSystem;
 use cairn_namenode::journal::backup::file::{BackupFile, Header, Kind};
 use cairn_namenode::journal::backup::restore::{self, Until};
 use cairn_net::date::Moment;
+use cairn_process::storage_dir;
 use serde_json::json;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ impl Backup {
         let conf = settings.configuration()?;
         let fs = FileSystem::connect(config::client::read(&conf)?).await?;
         let server = Pages::of(&conf, &fs)?.of_namenode(&fs).await?;
-        fs::create_dir_all(&self.to)?;
+        storage_dir::create(&self.to)?;
         let (mut backups, damaged) = restore::list(&self.to)?;
         damaged.iter().for_each(|error| crate::complain!("{error}"));
         let before = backups.pop().map(|found| found.header);

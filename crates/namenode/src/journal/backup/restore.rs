@@ -17,6 +17,7 @@ use crate::journal::restored::{self, Restored};
 use crate::journal::rollback::begin_anew;
 use crate::store::{Identity, Position, Store};
 use cairn_namespace::store::{StoreError, StoreTxn, Table};
+use cairn_process::storage_dir;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -181,7 +182,7 @@ fn restore_of(
         .ok_or_else(|| RestoreError::NoSnapshot { path: folder.to_owned() })?;
     let Header { last, identity, made_ms, .. } = snapshot.header.clone();
     let (changes, gap) = chain(backups, &snapshot.header)?;
-    fs::create_dir_all(dir).map_err(io)?;
+    storage_dir::create(dir).map_err(io)?;
     if fs::read_dir(dir).map_err(io)?.next().is_some() {
         return Err(RestoreError::NotEmpty { path: dir.to_owned() });
     }
