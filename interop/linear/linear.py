@@ -66,16 +66,18 @@ class Members(Three):
 
 
 def clients(three, history, seed):
-    ways = [*PROVIDERS.values(), *PROVIDERS.values(), *(f"hdfs://{three.rpc[name]}" for name in IDS)]
+    addresses = [f"hdfs://{three.rpc[name]}" for name in IDS]
+    ways = [*PROVIDERS.values(), *PROVIDERS.values(), *addresses]
+    # Calls that wait at a leader which stands still.
+    ways += [f"reads:{address}" for address in addresses * 2]
     command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", CLASSES]
     command += ["-Dlog4j.configuration=log4j-stderr.properties", "cairn.interop.Historian", three.conf, history, str(seed)]
     with open(f"{three.folder}/clients.log", "w") as log:
         return subprocess.Popen([*command, *ways], stdin=subprocess.PIPE, stderr=log, text=True)
 
 
-def disturb(three, dice, counts):
+def disturb(three, kinds, dice, counts):
     term, leader = until("somebody leads", three.leads, 90)
-    kinds = ["kill", "stop"] + (["cut", "part", "part"] if three.network else [])
     kind = dice.choice(kinds)
     # Shorter and longer than an election takes.
     lasts = dice.choice([0.3, 1, 2, 4])
@@ -96,7 +98,7 @@ def disturb(three, dice, counts):
     time.sleep(dice.choice([0.2, 1, 3]))
 
 
-def work(three, seconds, seed, history):
+def work(three, seconds, kinds, seed, history):
     dice, counts, terms = random.Random(seed), {}, set()
     caller = clients(three, history, seed)
     time.sleep(3)
@@ -104,7 +106,7 @@ def work(three, seconds, seed, history):
     while time.monotonic() < end:
         if caller.poll() is not None:
             raise AssertionError("the clients have ended")
-        disturb(three, dice, counts)
+        disturb(three, kinds, dice, counts)
         terms.add(three.leads()[0] if three.leads() else None)
     time.sleep(3)
     caller.communicate("stop\n", timeout=300)
@@ -126,18 +128,20 @@ def main():
     parser.add_argument("--cairn", required=True)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--kinds", default="kill,stop,stop,cut,part,part", help="what leaders suffer; twice is twice as often")
     args = parser.parse_args()
     try:
         network = Network()
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"NOT RUN members that are cut off: {error}", flush=True)
         network = None
+    kinds = [kind for kind in args.kinds.split(",") if network or kind in ["kill", "stop"]]
     three = Members(os.path.abspath(args.cairn), os.path.join(here, "target", "cluster"), network)
     checks, history = Checks(), f"{three.folder}/history.jsonl"
     try:
         until("somebody leads", three.leader)
         until("all vote", lambda: three.voters() >= 2)
-        checks.check("clients call while leaders are disturbed", lambda: work(three, args.seconds, args.seed, history))
+        checks.check("clients call while leaders are disturbed", lambda: work(three, args.seconds, kinds, args.seed, history))
     finally:
         three.stop()
     checks.check("what they have seen is linearizable", lambda: judge(history))

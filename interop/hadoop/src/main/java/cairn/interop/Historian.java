@@ -44,14 +44,15 @@ import org.apache.hadoop.net.ConnectTimeoutException;
 /**
  * Clients that make, remove, rename, look for and list files in directories that they share, until standard input ends or
  * says {@code stop}; each call is a line of JSON: when it began and ended, and what it was answered. Arguments: the folder of
- * the configuration, the file to write, a seed, and for each client a proxy provider or the URI of one NameNode.
+ * the configuration, the file to write, a seed, and for each client a proxy provider or the URI of one NameNode, behind
+ * {@code reads:} for one that only lists.
  */
 public final class Historian {
   private static final String[] NAMES = {"a", "b", "c"};
   private static final int DIRECTORIES = 4;
 
   /** Calls after which others than these directories are taken: short histories are judged fast. */
-  private static final int CALLS = DIRECTORIES * 100;
+  private static final int CALLS = DIRECTORIES * 150;
 
   private final AtomicBoolean stops = new AtomicBoolean();
   private final AtomicLong calls = new AtomicLong();
@@ -137,8 +138,9 @@ public final class Historian {
     try {
       Configuration own = new Configuration(conf);
       URI uri = FileSystem.getDefaultUri(conf);
-      if (way.startsWith("hdfs:")) {
-        uri = URI.create(way);
+      boolean reads = way.startsWith("reads:");
+      if (reads || way.startsWith("hdfs:")) {
+        uri = URI.create(reads ? way.substring("reads:".length()) : way);
       } else {
         own.set("dfs.client.failover.proxy.provider.ns", way);
       }
@@ -147,7 +149,7 @@ public final class Historian {
       while (!stops.get()) {
         Map<String, Object> line = new LinkedHashMap<>();
         String[] ops = {"create", "create", "delete", "rename", "look", "list"};
-        String op = ops[random.nextInt(ops.length)];
+        String op = reads ? "list" : ops[random.nextInt(ops.length)];
         long round = calls.incrementAndGet() / CALLS;
         int name = random.nextInt(NAMES.length);
         line.put("client", number);
