@@ -52,7 +52,7 @@ impl Faults {
             operator: often(),
             balancer: often(),
             clones: dice.one_in(3) && options.without & 1 << 8 == 0,
-            pause_ms: rng.range(4000, 40_000),
+            pause_ms: rng.range(4000, 40_000) / if options.is_harsh { 5 } else { 1 },
         }
     }
 }

@@ -43,6 +43,9 @@ struct Arguments {
     /// The NameNode's log is slow at each write, and clients often want files closed that others write.
     #[arg(long)]
     contended: bool,
+    /// Faults come five times as often, and scanners a twentieth as often while they do.
+    #[arg(long)]
+    harsh: bool,
     /// Kinds of faults that do not happen, separated by commas.
     #[arg(long, value_delimiter = ',', value_parser = FAULT_KINDS)]
     without: Vec<String>,
@@ -73,6 +76,7 @@ impl Arguments {
             groups: self.groups,
             packing: self.packing,
             is_contended: self.contended,
+            is_harsh: self.harsh,
             without: self.without_bits(),
             busy_ms: self.busy.map_or(default.busy_ms, |seconds| seconds * 1000),
             ..default
@@ -136,8 +140,10 @@ fn many(arguments: &Arguments) -> ExitCode {
         let groups = if arguments.groups { " --groups" } else { "" };
         let packing = if arguments.packing { " --packing" } else { "" };
         let contended = if arguments.contended { " --contended" } else { "" };
+        let harsh = if arguments.harsh { " --harsh" } else { "" };
+        let busy = arguments.busy.map(|busy| format!(" --busy {busy}")).unwrap_or_default();
         println!(
-            "seed {seed}: {why}\n  replay: cargo run -p cairn-sim -- --seed {seed}{groups}{packing}{contended} --trace"
+            "seed {seed}: {why}\n  replay: cargo run -p cairn-sim -- --seed {seed}{groups}{packing}{contended}{harsh}{busy} --trace"
         );
     }
     println!("{} seeds, {} failed", arguments.seeds, failed.len());
@@ -162,6 +168,9 @@ fn shorten(seed: u64, options: Options) -> ExitCode {
     }
     if best.is_contended {
         command += " --contended";
+    }
+    if best.is_harsh {
+        command += " --harsh";
     }
     if best.faults != u32::MAX {
         command += &format!(" --faults {}", best.faults);

@@ -70,7 +70,8 @@ impl World<'_> {
             self.send_commands(node, commands);
         }
         self.tell_events(node);
-        self.scan(node);
+        // As fast at a slower pace.
+        (0..self.pace()).for_each(|_| self.scan(node));
         if let Some(lease) = lease.filter(|_| is_report_due && self.nodes[node].is_registered) {
             self.tell_all(node, lease);
         }
@@ -98,6 +99,9 @@ impl World<'_> {
     ///
     /// Follows `crates/datanode/src/scanner`.
     fn scan(&mut self, node: usize) {
+        if self.options.is_harsh && !self.is_quiet && !self.looks.one_in(20) {
+            return;
+        }
         let at = self.nodes[node].scanned;
         let next = self.nodes[node].replicas.range((Excluded(at), Unbounded)).next();
         let next = next.map(|(id, stored)| (*id, stored.replica.gs(), stored.data.len() as u64));

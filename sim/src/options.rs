@@ -22,6 +22,8 @@ pub struct Options {
     /// Much comes between a look and the command that rests on it: the log is slow at each write, not at some, and clients
     /// often want files closed that others write.
     pub is_contended: bool,
+    /// Faults come five times as often, and scanners come by a twentieth as often while they do.
+    pub is_harsh: bool,
     /// Kinds of faults that do not happen, a bit for each of [`crate::FAULT_KINDS`].
     pub without: u16,
 }
@@ -37,6 +39,7 @@ impl Default for Options {
             groups: false,
             packing: false,
             is_contended: false,
+            is_harsh: false,
             without: 0,
         }
     }
