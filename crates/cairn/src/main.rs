@@ -12,10 +12,11 @@ mod salvage;
 mod service;
 mod settings;
 mod time;
+mod traces;
 mod words;
 
 use anyhow::Result;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::{
     admin, completion, crypto, datanode, ec, fs, gateway, namenode, quickstart, report,
 };
@@ -109,12 +110,22 @@ impl Command {
             _ => tracing::Level::WARN,
         }
     }
+
+    /// Whether it serves others until it is told to stop.
+    fn is_server(&self) -> bool {
+        matches!(
+            self,
+            Command::Cluster(_) | Command::Namenode(_) | Command::Datanode(_) | Command::Gateway(_)
+        )
+    }
 }
 
 fn main() -> ExitCode {
-    let cairn = Cairn::parse_from(words::understood(std::env::args_os().collect()));
+    let words = words::understood(std::env::args_os().collect());
+    let matches = command_line().get_matches_from(words);
+    let cairn = Cairn::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     logging::begin(cairn.settings.log.unwrap_or(cairn.command.log_level()));
-    match run(cairn) {
+    match run(cairn, &name_of(&matches)) {
         Ok(code) => code,
         Err(error) => {
             crate::complain!("cairn: {}", output::sentence(&error));
@@ -128,7 +139,17 @@ fn command_line() -> clap::Command {
     Cairn::command()
 }
 
-fn run(cairn: Cairn) -> Result<ExitCode> {
+/// Which command it is: `fs put`.
+fn name_of(matches: &clap::ArgMatches) -> String {
+    let (mut names, mut at) = (Vec::new(), matches);
+    while let Some((name, inner)) = at.subcommand() {
+        names.push(name);
+        at = inner;
+    }
+    names.join(" ")
+}
+
+fn run(cairn: Cairn, name: &str) -> Result<ExitCode> {
     let settings = cairn.settings;
     if matches!(cairn.command, Command::Namenode(_)) {
         cairn_namenode::memory::keep_compact();
@@ -142,41 +163,47 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
         use_keytab(&settings.configuration()?, role)?;
     }
     let runtime = output::runtime()?;
+    let is_server = cairn.command.is_server();
     let code = runtime.block_on(async {
-        match cairn.command {
-            Command::Quickstart(args) => quickstart::run(&settings, args).await,
-            Command::Cluster(args) => commands::cluster::run(&settings, args).await,
-            Command::Namenode(args) => namenode::run(&settings, args).await,
-            Command::Datanode(args) => datanode::run(&settings, args).await,
-            Command::Gateway(args) => gateway::run(&settings, args).await,
-            Command::Fs(args) => fs::run(&settings, args).await,
-            Command::Admin(args) => admin::run(&settings, args).await,
-            Command::Cache(args) => commands::cache::run(&settings, args).await,
-            Command::Advise(args) => commands::advise::run(&settings, args).await,
-            Command::Bench(args) => commands::bench::run(&settings, args).await,
-            Command::Debug(args) => commands::debug::run(&settings, args).await,
-            Command::Doctor(args) => commands::doctor::run(&settings, args).await,
-            Command::Groups(args) => commands::groups::run(&settings, args).await,
-            Command::Keys(args) => commands::keys::run(&settings, &args),
-            Command::Workers(args) => commands::workers::run(&settings, args).await,
-            Command::Snapshot(args) => commands::snapshot::run(&settings, args).await,
-            Command::StoragePolicies(args) => {
-                commands::storage_policies::run(&settings, args).await
-            }
-            Command::Ec(args) => ec::run(&settings, args).await,
-            Command::Completion(args) => Ok(completion::completion(&args, command_line())),
-            Command::Man(args) => completion::man(&args, command_line()),
-            Command::Crypto(args) => crypto::run(&settings, args).await,
-            Command::Fsck(args) => commands::fsck::run(&settings, args).await,
-            Command::Balance(args) => commands::balance::balance(&settings, args).await,
-            Command::Mover(args) => commands::balance::mover(&settings, args).await,
-            Command::Token(args) => commands::token::run(&settings, args).await,
-            Command::Top(args) => commands::top::run(&settings, args).await,
-            Command::Report(args) => report::run(&settings, args).await,
-            Command::Scrub(args) => commands::scrub::run(&settings, args).await,
-        }
+        let traced = traces::Traced::begin(&settings, name, is_server)?;
+        let done = carry_out(&settings, cairn.command).await;
+        traced.end(done.as_ref().err()).await;
+        done
     });
     // Work that a stopped role left on blocking threads must not hold the process back.
     runtime.shutdown_background();
     code
+}
+
+async fn carry_out(settings: &Settings, command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Quickstart(args) => quickstart::run(settings, args).await,
+        Command::Cluster(args) => commands::cluster::run(settings, args).await,
+        Command::Namenode(args) => namenode::run(settings, args).await,
+        Command::Datanode(args) => datanode::run(settings, args).await,
+        Command::Gateway(args) => gateway::run(settings, args).await,
+        Command::Fs(args) => fs::run(settings, args).await,
+        Command::Admin(args) => admin::run(settings, args).await,
+        Command::Cache(args) => commands::cache::run(settings, args).await,
+        Command::Advise(args) => commands::advise::run(settings, args).await,
+        Command::Bench(args) => commands::bench::run(settings, args).await,
+        Command::Debug(args) => commands::debug::run(settings, args).await,
+        Command::Doctor(args) => commands::doctor::run(settings, args).await,
+        Command::Groups(args) => commands::groups::run(settings, args).await,
+        Command::Keys(args) => commands::keys::run(settings, &args),
+        Command::Workers(args) => commands::workers::run(settings, args).await,
+        Command::Snapshot(args) => commands::snapshot::run(settings, args).await,
+        Command::StoragePolicies(args) => commands::storage_policies::run(settings, args).await,
+        Command::Ec(args) => ec::run(settings, args).await,
+        Command::Completion(args) => Ok(completion::completion(&args, command_line())),
+        Command::Man(args) => completion::man(&args, command_line()),
+        Command::Crypto(args) => crypto::run(settings, args).await,
+        Command::Fsck(args) => commands::fsck::run(settings, args).await,
+        Command::Balance(args) => commands::balance::balance(settings, args).await,
+        Command::Mover(args) => commands::balance::mover(settings, args).await,
+        Command::Token(args) => commands::token::run(settings, args).await,
+        Command::Top(args) => commands::top::run(settings, args).await,
+        Command::Report(args) => report::run(settings, args).await,
+        Command::Scrub(args) => commands::scrub::run(settings, args).await,
+    }
 }

@@ -12,8 +12,9 @@ use crate::ops;
 use crate::ops::answer::{is_hang_up, note_failure};
 use bytes::Bytes;
 use cairn_net::transfer_stream::{TransferError, TransferStream};
+use cairn_trace::Span;
 use cairn_wire::WireError;
-use cairn_wire::proto::hdfs::{BlockOpResponseProto, Status};
+use cairn_wire::proto::hdfs::*;
 use cairn_wire::transfer::Op;
 use prost::Message;
 use std::io;
@@ -148,7 +149,16 @@ async fn serve_op(
     body: Bytes,
 ) -> Result<bool> {
     let started = Instant::now();
-    let served = dispatch(node, stream, op, body).await;
+    let served = match traced(op, &body) {
+        None => dispatch(node, stream, op, body).await,
+        Some(mut span) => {
+            span.note("server.address", node.config.xfer_addr);
+            // Few are traced: the others need no room for it.
+            let served = Box::pin(span.contains(dispatch(node, stream, op, body))).await;
+            served.as_ref().err().into_iter().for_each(|error| span.failed(error));
+            served
+        }
+    };
     if let Some(timer) = node.metrics.op(op) {
         // A reader may hang up when it has seen enough.
         let is_failure = |error: &DataNodeError| op != Op::ReadBlock || !is_hang_up(error);
@@ -157,6 +167,32 @@ async fn serve_op(
         failure.into_iter().for_each(|error| node.metrics.note_failure(error.kind()));
     }
     served
+}
+
+/// What an operation is in the trace of who asks for it, if that is recorded.
+///
+/// Source: Hadoop 3.5.0 `Receiver`, which continues the span of `DataTransferTraceInfoProto`.
+fn traced(op: Op, body: &Bytes) -> Option<Span> {
+    if !cairn_trace::is_on() {
+        return None;
+    }
+    let of_client = |header: ClientOperationHeaderProto| header.base_header;
+    let body = || body.clone();
+    // What cannot be decoded is told where the operation is served.
+    let header = match op {
+        Op::WriteBlock => of_client(OpWriteBlockProto::decode(body()).ok()?.header),
+        Op::ReadBlock => of_client(OpReadBlockProto::decode(body()).ok()?.header),
+        Op::TransferBlock => of_client(OpTransferBlockProto::decode(body()).ok()?.header),
+        Op::BlockChecksum => OpBlockChecksumProto::decode(body()).ok()?.header,
+        Op::BlockGroupChecksum => OpBlockGroupChecksumProto::decode(body()).ok()?.header,
+        Op::CopyBlock => OpCopyBlockProto::decode(body()).ok()?.header,
+        Op::ReplaceBlock => OpReplaceBlockProto::decode(body()).ok()?.header,
+        _ => return None,
+    };
+    let caller = header.trace_info?.span_context?;
+    let mut span = Span::served(Some(&caller), || format!("DataTransfer/{op:?}"))?;
+    span.note("cairn.block", header.block.block_id);
+    Some(span)
 }
 
 async fn dispatch(

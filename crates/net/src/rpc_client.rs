@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use cairn_wire::proto::common::RequestHeaderProto;
+use cairn_trace::{Kind, Span};
+use cairn_wire::proto::common::{RPCTraceInfoProto, RequestHeaderProto, RpcRequestHeaderProto};
 use cairn_wire::{RemoteException, WireError, rpc};
 use prost::Message;
 use tokio::sync::Mutex;
@@ -204,14 +205,26 @@ impl RpcClient {
         number: CallNumber,
     ) -> Result<Resp, RpcError> {
         let shared = &*self.shared;
-        let header = rpc::request_header(number.call_id, number.retry_count, &shared.client_id);
+        let mut span = Span::asked(Kind::Client, || shared.span_name(method));
+        let header = RpcRequestHeaderProto {
+            trace_info: span.as_ref().map(|span| RPCTraceInfoProto {
+                span_context: Some(span.written().into_bytes()),
+                ..RPCTraceInfoProto::default()
+            }),
+            ..rpc::request_header(number.call_id, number.retry_count, &shared.client_id)
+        };
         let request_header = RequestHeaderProto {
             method_name: method.to_owned(),
             declaring_class_protocol_name: shared.protocol.to_owned(),
             client_protocol_version: 1,
         };
         let frame: Bytes = rpc::encode_request(&header, &request_header, request).into();
-        let mut body = shared.answer(method, number.call_id, frame).await?;
+        let answer = shared.answer(method, number.call_id, frame).await;
+        if let Some(span) = &mut span {
+            span.note("server.address", &shared.addr);
+            answer.as_ref().err().into_iter().for_each(|error| span.failed(error));
+        }
+        let mut body = answer?;
         rpc::take_delimited(&mut body, "response message").map_err(|source| {
             let (addr, method) = (shared.addr.clone(), method.to_owned());
             RpcError::Answer { addr, method, source }
@@ -220,6 +233,12 @@ impl RpcClient {
 }
 
 impl Shared {
+    /// What a call is called in a trace: the protocol's short name, and the method.
+    fn span_name(&self, method: &str) -> String {
+        let protocol = self.protocol.rsplit('.').next().unwrap_or_default();
+        format!("{protocol}/{method}")
+    }
+
     /// Sends the frame of a call, and waits for its answer for as long as a call may take.
     fn answer<'a>(
         &'a self,

@@ -24,12 +24,22 @@ use socket2::SockRef;
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::timeout;
 
+use cairn_wire::proto::hdfs::DataTransferTraceInfoProto;
+
 pub use congestion::prepare_listener;
 pub use options::{SEND_FILE_ABOVE, SendFile, TransferError, TransferOptions};
 pub use packet_memory::{PacketMemory, SMALL_PACKET};
 pub use reader::{Packet, PlacedPacket, TransferReader};
 use socket::Socket;
 pub use writer::{FilePart, FileSend, FileWatch, SentFromFiles, TransferWriter};
+
+/// What an operation says of the span that it is asked for; `None` if nothing is recorded.
+///
+/// Source: Hadoop 3.5.0 `DataTransferProtoUtil#buildBaseHeader`. Deviation: Hadoop's own tracer is empty, and ignores it.
+pub fn trace_info() -> Option<DataTransferTraceInfoProto> {
+    let span_context = cairn_trace::here()?.into_bytes();
+    Some(DataTransferTraceInfoProto { span_context: Some(span_context), ..Default::default() })
+}
 
 /// Both directions of a connection; the fields may be taken apart and used by different tasks.
 /// The socket is closed when both are dropped.

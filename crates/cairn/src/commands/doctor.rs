@@ -134,6 +134,7 @@ fn keys(findings: &mut Findings, conf: &config::Configuration) {
     let _ = config::namenode::read(conf);
     let _ = config::datanode::read(conf);
     let _ = config::client::read(conf);
+    let _ = config::trace::read(conf);
     for key in conf.unasked() {
         match () {
             _ if OTHERS.iter().any(|prefix| key.starts_with(prefix)) => {}

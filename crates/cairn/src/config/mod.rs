@@ -11,6 +11,7 @@ pub mod quorum;
 mod ranger;
 pub mod security;
 pub mod tables;
+pub mod trace;
 mod unsupported;
 pub mod webhdfs;
 

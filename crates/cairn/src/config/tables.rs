@@ -5,6 +5,7 @@ use cairn_access::groups::ldap::LdapConfig;
 use cairn_datanode::DataNodeConfig;
 use cairn_keys::Key;
 use cairn_namenode::config::{AuditConfig, EncryptionConfig, NameNodeConfig};
+use cairn_trace::TraceConfig;
 use std::fmt::Write;
 
 /// What the page begins with.
@@ -41,6 +42,7 @@ pub fn rows() -> Vec<Row> {
         name_node.into_iter().flatten().collect(),
         of("DataNode", DataNodeConfig::KEYS),
         of_all.into_iter().flatten().collect(),
+        of("All servers and commands", TraceConfig::KEYS),
     ];
     let by_name = |mut rows: Vec<Row>| {
         rows.sort_by_key(|row| row.name);
@@ -131,6 +133,7 @@ mod tests {
         check_defaults(DataNodeConfig::KEYS);
         check_defaults(GroupsConfig::KEYS);
         check_defaults(LdapConfig::KEYS);
+        check_defaults(TraceConfig::KEYS);
     }
 
     #[test]
@@ -141,11 +144,13 @@ mod tests {
         }
         conf.set("fs.defaultFS", "hdfs://127.0.0.1:9000");
         // It is asked for with this one only.
+        conf.set("cairn.trace.sample", "1");
         conf.set("dfs.block.replicator.classname", "BlockPlacementPolicyWithUpgradeDomain");
         conf.set(groups::MAPPING, groups::BY_LDAP);
         conf.set("hadoop.security.group.mapping.ldap.url", "ldap://127.0.0.1");
         crate::config::namenode::read(&conf).unwrap();
         crate::config::datanode::read(&conf).unwrap();
+        crate::config::trace::read(&conf).unwrap();
         assert_eq!(conf.unasked(), Vec::<String>::new());
     }
 }

@@ -12,4 +12,5 @@ mod http;
 mod quickstart;
 mod quorum;
 mod shell;
+mod trace;
 mod unwritable;

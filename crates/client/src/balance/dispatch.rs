@@ -158,7 +158,7 @@ async fn replace(
         header: BaseHeaderProto {
             block: convert::block_proto(block),
             token: Some(token.clone()),
-            trace_info: None,
+            trace_info: cairn_net::transfer_stream::trace_info(),
         },
         del_hint: from.id.datanode_uuid.clone(),
         source: from,

@@ -47,7 +47,7 @@ pub(crate) async fn block_checksum(
         header: BaseHeaderProto {
             block: convert::block_proto(block),
             token: Some(located.token(0)),
-            trace_info: None,
+            trace_info: cairn_net::transfer_stream::trace_info(),
         },
         block_checksum_options: Some(options(mode, None)),
         ..OpBlockChecksumProto::default()
@@ -70,7 +70,7 @@ pub(crate) async fn group_checksum(
         header: BaseHeaderProto {
             block: convert::block_proto(&block),
             token: Some(Token::clone(&located.whole)),
-            trace_info: None,
+            trace_info: cairn_net::transfer_stream::trace_info(),
         },
         datanodes: DatanodeInfosProto { datanodes: located.infos.clone() },
         block_tokens: (0..located.infos.len()).map(|i| located.token(i)).collect(),

@@ -223,7 +223,7 @@ async fn receive(
         header: BaseHeaderProto {
             block: convert::block_proto(&range.block),
             token: Some(range.token.clone()),
-            trace_info: None,
+            trace_info: cairn_net::transfer_stream::trace_info(),
         },
         max_version: FORMAT_VERSION,
         slot_id: None,

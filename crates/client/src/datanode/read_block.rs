@@ -376,7 +376,7 @@ pub(super) async fn request(
             base_header: BaseHeaderProto {
                 block: convert::block_proto(&range.block),
                 token: Some(range.token.clone()),
-                trace_info: None,
+                trace_info: cairn_net::transfer_stream::trace_info(),
             },
             client_name: session.client_name.clone(),
         },

@@ -212,7 +212,7 @@ fn header(block: &Block, token: &Token, client_name: &str) -> ClientOperationHea
         base_header: BaseHeaderProto {
             block: convert::block_proto(block),
             token: Some(token.clone()),
-            trace_info: None,
+            trace_info: cairn_net::transfer_stream::trace_info(),
         },
         client_name: client_name.to_string(),
     }

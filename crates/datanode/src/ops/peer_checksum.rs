@@ -27,7 +27,7 @@ pub(super) async fn peer_checksum(
         header: BaseHeaderProto {
             block: messages::extended_block(block),
             token: Some(token),
-            trace_info: None,
+            trace_info: cairn_net::transfer_stream::trace_info(),
         },
         block_checksum_options: options,
         from_server: Some(true),

@@ -150,7 +150,7 @@ pub(crate) async fn copy(
             base_header: BaseHeaderProto {
                 block: messages::extended_block(&sent),
                 token: Some(token),
-                trace_info: None,
+                trace_info: cairn_net::transfer_stream::trace_info(),
             },
             client_name: client,
         },

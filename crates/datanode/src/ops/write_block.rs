@@ -21,12 +21,12 @@ use crate::messages;
 use crate::node::Node;
 use crate::peers::{Kind, Measured};
 use acknowledge::Acknowledger;
-use cairn_net::transfer_stream::TransferStream;
+use cairn_net::transfer_stream::{TransferStream, trace_info};
 use cairn_process::disk_work::step_aside;
 use cairn_stripe::{GenerationStamp, StorageType};
 use cairn_wire::proto::hdfs::{
-    BlockOpResponseProto, OpWriteBlockProto, OpWriteBlockProtoBlockConstructionStage as Stage,
-    Status,
+    BlockOpResponseProto, ClientOperationHeaderProto, OpWriteBlockProto,
+    OpWriteBlockProtoBlockConstructionStage as Stage, Status,
 };
 use cairn_wire::transfer::Op;
 use halves::Handover;
@@ -101,8 +101,18 @@ impl Request {
             pinning: m.target_pinnings.first().copied(),
             storage_id: m.target_storage_ids.first().cloned(),
             target_storage_ids: m.target_storage_ids.get(1..).unwrap_or_default().to_vec(),
+            header: self.forwarded_header(),
             ..m.clone()
         }
+    }
+
+    /// The next one is asked by this operation, where a trace is recorded.
+    fn forwarded_header(&self) -> ClientOperationHeaderProto {
+        let mut header = self.message.header.clone();
+        if let Some(info) = trace_info() {
+            header.base_header.trace_info = Some(info);
+        }
+        header
     }
 }
 

@@ -1,10 +1,24 @@
 //! Whose a call is, as far as its answer has to say.
 
+use cairn_trace::Span;
+use cairn_wire::RemoteException;
+
 /// Who gets an answer.
 pub(super) struct Caller {
     pub(super) call_id: i32,
     pub(super) retry_count: i32,
     pub(super) client_id: Identity,
+    /// What the call is in the caller's trace, until it is answered.
+    pub(super) span: Option<Box<Span>>,
+}
+
+impl Caller {
+    /// The call has ended so.
+    pub(super) fn note_end(&mut self, result: &Result<Vec<u8>, RemoteException>) {
+        if let (Some(span), Err(error)) = (&mut self.span, result) {
+            span.failed(&error.class);
+        }
+    }
 }
 
 /// A client's identity, which it gets back.

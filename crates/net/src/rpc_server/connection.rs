@@ -19,6 +19,7 @@ use cairn_security::digest_md5::NONCE_LEN;
 use cairn_security::gssapi;
 use cairn_security::sasl::Layer;
 use cairn_security::server::{self, Authority, Offers, ServerHandshake, Step};
+use cairn_trace::Span;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::{
     IpcConnectionContextProto, RequestHeaderProto, RpcKindProto, RpcRequestHeaderProto,
@@ -309,7 +310,12 @@ impl<S: Service> Connection<S> {
                 self.methods.read(&frame.slice(usual.method.clone()), &self.shared.metrics)
         {
             let (call_id, retry_count) = (usual.call_id, usual.retry_count);
-            let to = Caller { call_id, retry_count, client_id: Identity::Usual(usual.client_id) };
+            let to = Caller {
+                call_id,
+                retry_count,
+                client_id: Identity::Usual(usual.client_id),
+                span: None,
+            };
             let taken = self.begin(to, method, (frame.slice(usual.body), memory), None);
             return taken.or_else(|error| self.refuse(call_id, retry_count, error));
         }
@@ -438,17 +444,23 @@ impl<S: Service> Connection<S> {
         let mut header = std::mem::take(&mut request.header);
         let (call_id, retry_count) = (header.call_id, header.retry_count());
         let client_id = Identity::from(std::mem::take(&mut header.client_id));
-        let to = Caller { call_id, retry_count, client_id };
+        let mut to = Caller { call_id, retry_count, client_id, span: None };
         let (method, body) = match request.split_call() {
             Ok(split) => split,
             Err(error) => {
                 let class = class::INVALID_PROTOCOL_BUFFER;
                 let error = RemoteException::new(class, error.to_string());
                 let begun = self.watch.begin(OTHER_ROW);
-                self.answer(&to, begun, Err(error));
+                self.answer(to, begun, Err(error));
                 return Ok(());
             }
         };
+        let traced = header.trace_info.and_then(|info| info.span_context);
+        let name = || {
+            let protocol = method.declaring_class_protocol_name.rsplit('.').next();
+            format!("{}/{}", protocol.unwrap_or_default(), method.method_name)
+        };
+        to.span = Span::served(traced.as_deref(), name).map(Box::new);
         let method = Method::of(method, &self.shared.metrics);
         let caller_context = header.caller_context.map(|told| CallerContext {
             context: told.context,
@@ -488,12 +500,12 @@ impl<S: Service> Connection<S> {
         let service = Arc::clone(&self.shared.service);
         match std::panic::catch_unwind(AssertUnwindSafe(|| service.call_now(&call))) {
             Ok(Some(result)) => {
-                self.answer(&to, begun, result);
+                self.answer(to, begun, result);
                 return Ok(());
             }
             Ok(None) => {}
             Err(_) => {
-                self.answer(&to, begun, Err(ended()));
+                self.answer(to, begun, Err(ended()));
                 return Ok(());
             }
         }
@@ -526,9 +538,10 @@ impl<S: Service> Connection<S> {
     }
 
     /// Answers a call that has ended just now.
-    fn answer(&mut self, to: &Caller, begun: Begun, result: Result<Vec<u8>, RemoteException>) {
-        self.watch.set(self.outbox.note_end(to, begun, &result));
-        self.outbox.answer(to, result);
+    fn answer(&mut self, mut to: Caller, begun: Begun, result: Result<Vec<u8>, RemoteException>) {
+        to.note_end(&result);
+        self.watch.set(self.outbox.note_end(&to, begun, &result));
+        self.outbox.answer(&to, result);
     }
 
     /// Queues `error` as the answer of a call; closes the connection when it is fatal.

@@ -305,6 +305,7 @@ impl Responder {
 
     fn queue(&mut self, result: Result<Vec<u8>, RemoteException>, wakes: bool) {
         self.answered = true;
+        self.to.note_end(&result);
         self.outbox.note_end(&self.to, self.begun, &result);
         if self.goes_on {
             self.outbox.metrics.note_not_running();

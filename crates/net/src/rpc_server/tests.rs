@@ -715,7 +715,10 @@ async fn one_answer_may_be_longer_than_what_may_wait() {
     let is_full = async || timeout(Duration::ZERO, outbox.has_room()).await.is_err();
     let answer = |len| {
         let client_id = caller::Identity::Usual([7; 16]);
-        outbox.answer(&caller::Caller { call_id: 1, retry_count: 0, client_id }, Ok(vec![0; len]));
+        outbox.answer(
+            &caller::Caller { call_id: 1, retry_count: 0, client_id, span: None },
+            Ok(vec![0; len]),
+        );
     };
     answer(1 << 20);
     assert!(!is_full().await);

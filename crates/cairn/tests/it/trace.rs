@@ -1,0 +1,120 @@
+//! Traces: what a command, the NameNode and DataNodes tell a collector of.
+
+use crate::cluster::{Cluster, text, wait_until};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+/// A collector that takes everything, and what it was told.
+struct Collector {
+    endpoint: String,
+    requests: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Collector {
+    fn start() -> Collector {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let requests = Arc::<Mutex<Vec<Value>>>::default();
+        let taken = requests.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.unwrap());
+                let (mut head, mut len) = (String::new(), 0);
+                while stream.read_line(&mut head).unwrap() > 2 {
+                    let line = head.to_ascii_lowercase();
+                    if let Some(value) = line.strip_prefix("content-length:") {
+                        len = value.trim().parse().unwrap();
+                    }
+                    head.clear();
+                }
+                let mut body = vec![0; len];
+                stream.read_exact(&mut body).unwrap();
+                taken.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+                stream.get_mut().write_all(answer).unwrap();
+            }
+        });
+        Collector { endpoint, requests }
+    }
+
+    /// All spans so far, each with the name of its service beside it.
+    fn spans(&self) -> Vec<(String, Value)> {
+        let requests = self.requests.lock().unwrap();
+        let mut spans = Vec::new();
+        for of_process in requests.iter().flat_map(|one| one["resourceSpans"].as_array().unwrap()) {
+            let service = &of_process["resource"]["attributes"][0];
+            assert_eq!(service["key"], "service.name");
+            let service = service["value"]["stringValue"].as_str().unwrap().to_string();
+            for span in of_process["scopeSpans"][0]["spans"].as_array().unwrap() {
+                spans.push((service.clone(), span.clone()));
+            }
+        }
+        spans
+    }
+}
+
+#[test]
+fn a_command_is_one_trace_through_namenode_and_datanodes() {
+    let collector = Collector::start();
+    let key = format!("cairn.trace.endpoint={}", collector.endpoint);
+    let cluster = Cluster::of(2, &["-D", &key], Stdio::inherit());
+    let file = cluster.file("x", b"told of");
+    let run = |words: &[&str], environment: &str| {
+        let all = [&["-D", "dfs.replication=2", "-D", &key, "fs"], words].concat();
+        let done = cluster.command(&all).env("TRACEPARENT", environment).output().unwrap();
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    };
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    run(&["put", &file, "/x"], parent);
+    let spans = || -> Vec<(String, Value)> {
+        let is_of_it = |span: &Value| span["traceId"] == "4bf92f3577b34da6a3ce929d0e0e4736";
+        collector.spans().into_iter().filter(|(_, span)| is_of_it(span)).collect()
+    };
+    let named = |name: &str| -> Vec<(String, Value)> {
+        spans().into_iter().filter(|(_, span)| span["name"] == name).collect()
+    };
+    wait_until("all have told", || {
+        named("DataTransfer/WriteBlock").len() == 2
+            && named("ClientProtocol/complete").len() >= 2
+            && named("cairn fs put").len() == 1
+    });
+    let root = &named("cairn fs put")[0];
+    assert_eq!((root.0.as_str(), &root.1["parentSpanId"]), ("cairn", &"00f067aa0ba902b7".into()));
+    // A call of the client, and the NameNode's part of it.
+    let calls = named("ClientProtocol/create");
+    let by = |service: &str| calls.iter().find(|(by, _)| by == service).map(|(_, span)| span);
+    let (asked, served) = (by("cairn").unwrap(), by("cairn-cluster").unwrap());
+    assert_eq!((&asked["parentSpanId"], &asked["kind"]), (&root.1["spanId"], &3.into()));
+    assert_eq!((&served["parentSpanId"], &served["kind"]), (&asked["spanId"], &2.into()));
+    // The first DataNode is asked by the command, the second by the first.
+    let writes = named("DataTransfer/WriteBlock");
+    let below = |parent: &Value| writes.iter().find(|(_, span)| span["parentSpanId"] == *parent);
+    let first = below(&root.1["spanId"]).expect("one that the command has asked");
+    below(&first.1["spanId"]).expect("one that the first has asked");
+
+    run(&["cat", "/x"], parent);
+    wait_until("a read is told", || named("DataTransfer/ReadBlock").len() == 1);
+
+    // Who begins a trace that is not recorded, and commands that are not chosen, tell nothing.
+    let before = collector.spans().len();
+    run(&["cat", "/x"], "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00");
+    let unchosen = ["-D", "cairn.trace.sample=0", "-D", &key, "fs", "cat", "/x"];
+    assert_eq!(text(&cluster.run(&unchosen).stdout), "told of");
+    assert_eq!(collector.spans().len(), before);
+}
+
+#[test]
+fn a_collector_that_is_gone_or_hangs_holds_up_nothing() {
+    let cluster = Cluster::of(1, &[], Stdio::inherit());
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    for endpoint in ["127.0.0.1:9".to_string(), silent.local_addr().unwrap().to_string()] {
+        let key = format!("cairn.trace.endpoint=http://{endpoint}");
+        let done = cluster.run(&["-D", &key, "fs", "ls", "/"]);
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    }
+    let done = cluster.run(&["-D", "cairn.trace.endpoint=nowhere", "fs", "ls", "/"]);
+    assert!(text(&done.stderr).contains("http://HOST:PORT"), "{}", text(&done.stderr));
+}
