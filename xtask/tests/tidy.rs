@@ -22,6 +22,11 @@ const FOLDERS: [&str; 10] = [
     "packaging/",
 ];
 
+/// What a merge leaves above what it could not decide.
+const MERGE_BEGINS: &str = "<<<<<<< ";
+/// And below it.
+const MERGE_ENDS: &str = ">>>>>>> ";
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -178,6 +183,31 @@ fn every_page_is_in_the_book() {
     let left_out: Vec<PathBuf> =
         pages.filter(|page| !listed.contains(page) && !page.ends_with("SUMMARY.md")).collect();
     assert!(left_out.is_empty(), "not in docs/SUMMARY.md: {left_out:?}");
+}
+
+/// Whether a text has lines that a merge leaves where both sides have changed.
+fn is_half_merged(text: &str) -> bool {
+    text.lines().any(|line| line.starts_with(MERGE_BEGINS) || line.starts_with(MERGE_ENDS))
+}
+
+#[test]
+fn no_text_is_half_merged() {
+    let pages = ["sim", "bench", "fuzz", "interop"].map(|folder| root().join(folder));
+    let of_folders = pages.iter().flat_map(|folder| {
+        let below = fs::read_dir(folder).expect("a folder can be listed");
+        let below = below.map(|entry| entry.expect("a folder can be listed").path());
+        below.chain([folder.clone()]).map(|folder| folder.join("README.md"))
+    });
+    for page in documents().into_iter().chain(of_folders.filter(|page| page.exists())) {
+        let text = fs::read_to_string(&page).expect("a page can be read");
+        assert!(!is_half_merged(&text), "{} has marks of a merge", page.display());
+    }
+}
+
+#[test]
+fn a_text_that_is_half_merged_would_be_noticed() {
+    assert!(is_half_merged(&format!("a\n{MERGE_BEGINS}ours\nb\n")));
+    assert!(!is_half_merged("a < b\n=======\n"));
 }
 
 #[test]
