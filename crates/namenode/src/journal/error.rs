@@ -27,7 +27,7 @@ pub enum OpenError {
     },
     /// There is no `VERSION` file, which comes last where a namespace is made.
     #[error(
-        "{}: there is no VERSION file: no namespace was made here, or that was cut short; begin with an empty folder",
+        "{}: there is no VERSION file: if a namespace was being made, imported or restored here, that was cut short and is to be done again, into an empty folder; if it was in use, put that file back from a copy",
         path.display()
     )]
     NoVersion {
