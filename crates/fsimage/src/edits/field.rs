@@ -2,8 +2,8 @@
 //!
 //! Source: Hadoop 3.5.0 `FSImageSerialization`, `WritableUtils`, `UTF8`, `Text`.
 
-use super::operation::Block;
 use crate::error::Malformed;
+use crate::inode::Block;
 
 /// Most blocks of a file. Source: Hadoop 3.5.0 `FSEditLogOp.AddCloseOp#MAX_BLOCKS`.
 const BLOCKS_MAX: usize = 64 << 20;
