@@ -168,7 +168,7 @@ pub trait Parts {
         false
     }
 
-    /// Whether `Pack` looks at blocks as they were when their container was begun, and not as they are.
+    /// Whether `Pack` looks at blocks as they were when the group of their container was formed, and not as they are.
     fn packs_unchecked(&self) -> bool {
         false
     }
