@@ -64,11 +64,11 @@ class File:
 
 
 class Disk:
-    """The files below `root`, of which everything is durable that is there when this is made."""
+    """The files below `root`, of which everything is durable that is in the folder `before`, a copy of it."""
 
-    def __init__(self, root):
-        self.root, self.files, self.steps, self.at = root, {}, [], {}
-        self.top = self.read(root)
+    def __init__(self, before, root):
+        self.root, self.at = root, {}
+        self.top = self.read(before)
         self.step = 0
 
     def read(self, path):
