@@ -124,13 +124,33 @@ class Three(Processes):
         found = self.leads()
         return found and found[1]
 
-    def kill_leader(self):
-        """Returns who it was, and how long it took until another one led."""
-        term, leader = until("somebody leads", self.leads)
-        began = time.monotonic()
-        self.kill(leader)
-        until("another one leads", lambda: self.leads(after=term), 90)
-        return leader, time.monotonic() - began
+    def until_all_vote(self):
+        until("somebody leads", self.leader)
+        until("all vote", lambda: self.voters() >= 2)
+
+    def start_datanodes(self, count):
+        for number in range(count):
+            self.start_datanode(number)
+        until("all DataNodes have registered", lambda: self.live() >= count, 90)
+
+    def kill_leaders(self, times, pause, before=lambda: None, without=lambda step: None):
+        """Kills whoever leads, again and again, and starts it anew. `before` is called before each, and `without` while it is
+        gone. Returns how long it took each time until another one led."""
+        waits = []
+        for step in range(times):
+            time.sleep(pause)
+            before()
+            term, leader = until("somebody leads", self.leads)
+            began = time.monotonic()
+            self.kill(leader)
+            until("another one leads", lambda: self.leads(after=term), 90)
+            waits.append(time.monotonic() - began)
+            without(step)
+            self.start(leader)
+        return waits
+
+    def until_healthy(self):
+        until("it is healthy", lambda: "HEALTHY" in self.run("fsck", "/"))
 
     def live(self):
         return len(json.loads(self.run("--json", "report", "--live"))["live"])
@@ -182,17 +202,15 @@ def one_address(three, step, at=None):
             raise AssertionError(f"{path} is not what was written")
 
 
+def tell(waits):
+    print(f"        until another one led: {', '.join(f'{wait:.1f}' for wait in waits)} s", flush=True)
+
+
 def kill_again_and_again(three, kills):
     writers = [Writer(three, name) for name in PROVIDERS]
-    waits = []
-    for step in range(kills):
-        time.sleep(2)
-        leader, wait = three.kill_leader()
-        waits.append(wait)
-        one_address(three, step)
-        three.start(leader)
+    waits = three.kill_leaders(kills, 2, without=lambda step: one_address(three, step))
     time.sleep(2)
-    print(f"        until another one served: {', '.join(f'{wait:.1f}' for wait in waits)} s", flush=True)
+    tell(waits)
     for writer in writers:
         told = writer.end()
         print(f"        {writer.name}: {json.dumps(told)}", flush=True)
@@ -245,10 +263,8 @@ def main():
     three.user = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
     checks = Checks()
     try:
-        until("somebody leads", three.leader)
-        until("all vote", lambda: three.voters() >= 2)
-        for number in range(DATANODES):
-            three.start_datanode(number)
+        three.until_all_vote()
+        three.start_datanodes(DATANODES)
         three.start_hadoop_datanode()
         until("all DataNodes have registered", lambda: three.live() == DATANODES + 1, 90)
         checks.check("a client with one address is served by a member that follows", lambda: one_address(three, "first"))

@@ -139,8 +139,7 @@ def main():
     three = Members(os.path.abspath(args.cairn), os.path.join(here, "target", "cluster"), network)
     checks, history = Checks(), f"{three.folder}/history.jsonl"
     try:
-        until("somebody leads", three.leader)
-        until("all vote", lambda: three.voters() >= 2)
+        three.until_all_vote()
         checks.check("clients call while leaders are disturbed", lambda: work(three, args.seconds, kinds, args.seed, history))
     finally:
         three.stop()

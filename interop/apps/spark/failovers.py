@@ -14,7 +14,7 @@ here = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(here.parents[1]), str(here.parents[1] / "ha")]
 from cluster import Checks  # noqa: E402
 from common import digest, expect, rows  # noqa: E402
-from ha import Three, until  # noqa: E402
+from ha import Three, tell  # noqa: E402
 
 DATANODES = 4
 
@@ -35,17 +35,9 @@ def session(three):
     return spark
 
 
-def kill(three, failovers, waits):
-    for _ in range(failovers):
-        time.sleep(4)
-        leader, wait = three.kill_leader()
-        waits.append(wait)
-        three.start(leader)
-
-
 def fail_over(three, spark, failovers):
     waits, jobs = [], 0
-    killer = threading.Thread(target=kill, args=(three, failovers, waits))
+    killer = threading.Thread(target=lambda: waits.extend(three.kill_leaders(failovers, 4)))
     killer.start()
     wanted, longest = {}, 0
     # One more when all is over.
@@ -66,7 +58,7 @@ def fail_over(three, spark, failovers):
     for path, rows_of in wanted.items():
         expect(f"{path} in the end", digest(spark.read.parquet(path)), rows_of)
     print(f"        {jobs} tables written, added to and read; the longest took {longest:.1f} s to write", flush=True)
-    print(f"        until another one led: {', '.join(f'{wait:.1f}' for wait in waits)} s", flush=True)
+    tell(waits)
 
 
 def main():
@@ -77,17 +69,13 @@ def main():
     three = Three(os.path.abspath(args.cairn), str(here.parent / "target" / "failovers"), None)
     checks = Checks()
     try:
-        until("somebody leads", three.leader)
-        until("all vote", lambda: three.voters() >= 2)
-        for number in range(DATANODES):
-            three.start_datanode(number)
-        until("all DataNodes have registered", lambda: three.live() == DATANODES, 90)
+        three.until_all_vote()
+        three.start_datanodes(DATANODES)
         spark = session(three)
         checks.check(f"no task of Spark fails through {args.failovers} failovers, and every row is there",
                      lambda: fail_over(three, spark, args.failovers))
         spark.stop()
-        checks.check("no block is damaged or missing", lambda: until(
-            "it is healthy", lambda: "HEALTHY" in three.run("fsck", "/")))
+        checks.check("no block is damaged or missing", three.until_healthy)
     finally:
         three.stop()
     sys.exit(1 if checks.failed else 0)

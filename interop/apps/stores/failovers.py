@@ -12,7 +12,7 @@ import time
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(here, "..", ".."), os.path.join(here, "..", "..", "ha")]
 from cluster import Checks  # noqa: E402
-from ha import Three, until  # noqa: E402
+from ha import Three, tell  # noqa: E402
 
 DATANODES = 4
 
@@ -53,15 +53,9 @@ class Store:
 
 
 def fail_over(three, store, failovers):
-    waits = []
-    for _ in range(failovers):
-        time.sleep(4)
-        store.must_run()
-        leader, wait = three.kill_leader()
-        waits.append(wait)
-        three.start(leader)
+    waits = three.kill_leaders(failovers, 4, before=store.must_run)
     time.sleep(4)
-    print(f"        until another one led: {', '.join(f'{wait:.1f}' for wait in waits)} s", flush=True)
+    tell(waits)
     print(f"        {json.dumps(store.end())}", flush=True)
 
 
@@ -74,17 +68,13 @@ def main():
     three = Three(os.path.abspath(args.cairn), os.path.join(here, "target", "failovers"), None)
     checks, store = Checks(), None
     try:
-        until("somebody leads", three.leader)
-        until("all vote", lambda: three.voters() >= 2)
-        for number in range(DATANODES):
-            three.start_datanode(number)
-        until("all DataNodes have registered", lambda: three.live() == DATANODES, 90)
+        three.until_all_vote()
+        three.start_datanodes(DATANODES)
         store = Store(three, args.classes)
         checks.check("HBase writes", store.until_it_works)
         checks.check(f"HBase works on through {args.failovers} failovers and loses no row",
                      lambda: fail_over(three, store, args.failovers))
-        checks.check("no block is damaged or missing", lambda: until(
-            "it is healthy", lambda: "HEALTHY" in three.run("fsck", "/")))
+        checks.check("no block is damaged or missing", three.until_healthy)
     finally:
         if store:
             store.kill()

@@ -1,9 +1,6 @@
 package cairn.interop;
 
-import java.io.BufferedReader;
 import java.io.File;
-import java.io.InputStreamReader;
-import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.hbase.TableName;
@@ -30,7 +27,7 @@ final class HBaseFailovers {
   }
 
   public static void main(String[] args) throws Exception {
-    AtomicBoolean stops = new AtomicBoolean();
+    AtomicBoolean stops = StopWord.listen();
     File work = new File(args[1]);
     work.mkdirs();
     TableName table = TableName.valueOf("rows");
@@ -44,19 +41,6 @@ final class HBaseFailovers {
           load.go(200);
           System.out.println("writes");
           System.out.flush();
-          Thread listener =
-              new Thread(
-                  () -> {
-                    try (BufferedReader in =
-                        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
-                      in.readLine();
-                    } catch (java.io.IOException e) {
-                      e.printStackTrace();
-                    }
-                    stops.set(true);
-                  });
-          listener.setDaemon(true);
-          listener.start();
           long flushed = System.nanoTime();
           long moved = System.nanoTime();
           long last = load.acknowledged();

@@ -1,12 +1,9 @@
 package cairn.interop;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.InputStreamReader;
 import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -31,19 +28,7 @@ public final class FailoverWriter {
     conf.addResource(new Path(args[0], "core-site.xml"));
     conf.addResource(new Path(args[0], "hdfs-site.xml"));
     conf.set("dfs.client.failover.proxy.provider.ns", args[1]);
-    AtomicBoolean stops = new AtomicBoolean();
-    Thread listener =
-        new Thread(
-            () -> {
-              try (BufferedReader in =
-                  new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
-                in.readLine();
-              } catch (IOException e) {
-                e.printStackTrace();
-              }
-              stops.set(true);
-            });
-    listener.setDaemon(true);
+    AtomicBoolean stops = StopWord.listen();
     int acknowledged = 0;
     int errors = 0;
     int lost = 0;
@@ -52,7 +37,6 @@ public final class FailoverWriter {
       fs.mkdirs(new Path(args[2]));
       System.out.println("writes");
       System.out.flush();
-      listener.start();
       long last = System.nanoTime();
       while (!stops.get()) {
         Path path = new Path(args[2], "" + acknowledged);
