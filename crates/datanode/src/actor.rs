@@ -76,6 +76,7 @@ pub(crate) async fn run(node: Arc<Node>, member: Member) {
         }
         tracing::info!(name_node, uuid = node.dataset.uuid(), "registered");
         was_taken = true;
+        node.has_registered();
         match serve(&node, &worker, member).await {
             End::Failed(error) if is_refusal(&error) => return give_up(&node, member, &error),
             End::Register => tracing::info!(name_node, "the NameNode asks for a new registration"),

@@ -384,6 +384,7 @@ impl Node {
 
     /// Tells the NameNode in the background that the replica of `block` on this DataNode's `volume` is bad.
     pub(crate) fn report_own_bad_block(&self, block: &Block, volume: &Volume) {
+        self.scanner.is_bad(block.id, volume);
         // Before the first registration nobody knows of the replica.
         let Ok(registration) = self.registration() else { return };
         let holder = DatanodeInfoProto { id: registration.datanode_id, ..Default::default() };
@@ -431,6 +432,11 @@ impl Node {
         if let Some(volume) = self.dataset.volume_of(id) {
             self.scanner.suspect(id, &volume);
         }
+    }
+
+    /// A NameNode has taken this DataNode, and may know nothing of what others, or the process before it, were told of.
+    pub(crate) fn has_registered(&self) {
+        self.scanner.look_again();
     }
 
     /// Takes a volume out of use whose disk has not answered for too long: what it has is copied or rebuilt elsewhere.

@@ -4,7 +4,7 @@ use crate::config::DataNodeConfig;
 use crate::volume::Volume;
 use cairn_process::held::held;
 use cairn_stripe::BlockId;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -88,6 +88,8 @@ impl Shared {
 pub(crate) struct Suspects {
     waiting: VecDeque<BlockId>,
     recent: HashMap<BlockId, Instant>,
+    /// What the NameNodes were told of. One of them that starts anew has forgotten it.
+    bad: BTreeSet<BlockId>,
 }
 
 impl Suspects {
@@ -105,6 +107,23 @@ impl Suspects {
         self.recent.insert(id, now);
         self.waiting.push_back(id);
         true
+    }
+
+    /// Remembers a replica that was found bad. Beyond the limit the scanner's next walk finds it again.
+    pub(crate) fn is_bad(&mut self, id: BlockId) {
+        if self.bad.len() < MAX_SUSPECTS {
+            self.bad.insert(id);
+        }
+    }
+
+    /// Has all looked at again that were bad: such a replica may have been deleted since, and copied here anew. Whether there
+    /// are any.
+    fn look_again(&mut self) -> bool {
+        let again = std::mem::take(&mut self.bad);
+        let waiting = std::mem::take(&mut self.waiting);
+        let unasked = again.iter().filter(|id| !waiting.contains(id));
+        self.waiting = waiting.iter().chain(unasked).copied().collect();
+        !again.is_empty()
     }
 }
 
@@ -184,6 +203,22 @@ impl Scanner {
             shared.wake.notify_one();
         }
     }
+
+    /// Remembers a replica that the NameNodes are told of as bad.
+    pub(super) fn is_bad(&self, id: BlockId, volume: &Volume) {
+        if let Some(shared) = self.shared(volume) {
+            lock(&shared.suspects).is_bad(id);
+        }
+    }
+
+    /// A NameNode may know of no bad replica: has all looked at again that were bad, and those told again that are.
+    pub(super) fn look_again(&self) {
+        for shared in lock(&self.volumes).values() {
+            if lock(&shared.suspects).look_again() {
+                shared.wake.notify_one();
+            }
+        }
+    }
 }
 
 /// Locks, also if somebody who held it has panicked.
@@ -260,6 +295,18 @@ mod tests {
         assert!(suspects.add(BlockId(2), now + SUSPECT_EVERY / 2));
         assert!(suspects.add(BlockId(1), now + SUSPECT_EVERY));
         assert_eq!(suspects.waiting, [BlockId(1), BlockId(2), BlockId(1)]);
+    }
+
+    #[test]
+    fn what_was_bad_is_looked_at_again_once() {
+        let (mut suspects, now) = (Suspects::default(), Instant::now());
+        assert!(!suspects.look_again());
+        assert!(suspects.add(BlockId(1), now));
+        suspects.is_bad(BlockId(1));
+        suspects.is_bad(BlockId(2));
+        assert!(suspects.look_again());
+        assert_eq!(suspects.waiting, [BlockId(1), BlockId(2)]);
+        assert!(!suspects.look_again());
     }
 
     #[test]

@@ -7,7 +7,6 @@ use crate::dataset::Block;
 use crate::error::DataNodeError;
 use crate::node::Node;
 use cairn_replica::ReplicaState;
-use cairn_wire::proto::hdfs::DatanodeInfoProto;
 
 impl Node {
     /// Looks at why a replica here could not be read. A replica whose files are missing, too short, or give
@@ -31,9 +30,8 @@ impl Node {
         tracing::warn!(block = %block.id, %error, "a replica cannot be read");
         // A file alone may be missing, or all of a volume that is not mounted any more.
         self.check_volume(error);
-        if let Ok(registration) = self.registration() {
-            let holder = DatanodeInfoProto { id: registration.datanode_id, ..Default::default() };
-            self.report_bad_block(block, holder);
+        if let Some(volume) = self.dataset.volume_of(block.id) {
+            self.report_own_bad_block(block, &volume);
         }
     }
 

@@ -235,6 +235,21 @@ async fn a_suspect_is_looked_at_out_of_turn() {
     let bad = (ID, cluster.uuid(0));
     cluster.wait("the report", |record| record.bad.contains(&bad)).await;
     assert_eq!(cluster.node(0).volume_scans()[0].scans_finished, 1);
+
+    // A NameNode that was started again knows nothing of it: it is told, as long as that is so.
+    let forget = || {
+        let mut record = cluster.name_node.record.lock().unwrap();
+        record.bad.clear();
+        record.registrations.clear();
+    };
+    forget();
+    cluster.wait("the report to one that registers it", |record| record.bad.contains(&bad)).await;
+    flip(&files(&cluster, ID)[0], 4000);
+    forget();
+    let looked_at = cluster.node(0).volume_scans()[0].blocks_scanned + 1;
+    let scanned = || cluster.node(0).volume_scans()[0].blocks_scanned;
+    wait_until("a look at what is good again", || scanned() >= looked_at).await;
+    assert_eq!(cluster.name_node.record.lock().unwrap().bad, []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
