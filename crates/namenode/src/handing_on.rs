@@ -13,7 +13,7 @@ mod proof;
 mod sends;
 mod takes;
 
-pub use call::PROTOCOL;
+pub use call::{BY_PAGES, PROTOCOL};
 pub use proof::Secret;
 pub use sends::{Handed, HandsOn};
 pub use takes::Takes;

@@ -7,7 +7,7 @@
 //! Modules import downwards only. From the bottom: settings and what asks the system (`config`, `clock`, `disk`, ...);
 //! what is kept (`store`, `journal`, `quorum`, `lead`, `ahead`, `keeper`, `kept_reports`); refusals and the parts that know nothing of the whole (`topology`,
 //! `audit`, `key_provider`, `web`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
-//! `caching`, `snapshots`, `admin`, `reports`, `http_nodes`, ...); `protocol`; `fsck`, `backups`, `images` and `pages`; `run`; `replica`.
+//! `caching`, `snapshots`, `admin`, `reports`, `http_nodes`, ...); `protocol`; `fsck`, `backups`, `images` and `pages`; `run`; `relay`; `replica`.
 
 mod access;
 mod admin;
@@ -51,6 +51,7 @@ pub mod quorum;
 pub mod ranger;
 mod reencryption;
 pub mod refusal;
+mod relay;
 pub mod replica;
 mod reports;
 mod resources;

@@ -2,6 +2,7 @@
 
 use crate::config::quorum::MemberConfig;
 use crate::quorum::Status;
+use cairn_net::monitoring::Metrics;
 use cairn_quorum::MemberId;
 use std::collections::BTreeMap;
 
@@ -88,6 +89,30 @@ pub(crate) fn rows(
         joined.chain(absent.map(|name| row(name, None, Part::Absent))).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     rows
+}
+
+/// What a member knows of its quorum, for Prometheus.
+pub(crate) fn figures(status: &Status, rows: &[Row], out: &mut Metrics) {
+    out.gauge("quorum_term", "Term of the leader of the quorum", status.term);
+    let help =
+        "Times that another member has led, or one in a new term, since this one was started";
+    out.counter("quorum_leader_changes_total", help, &[], status.changes);
+    let help = "1 for what each member is: leader, voter, learner, out, absent";
+    for row in rows {
+        let role = if row.leads { "leader" } else { row.part.word() };
+        out.gauge_of("quorum_member_role", help, &[("member", &row.name), ("role", role)], 1);
+    }
+    let help = "1 for members that were heard of lately and would serve well if they led";
+    for row in rows {
+        let ready = u64::from(row.is_there && row.is_ready);
+        out.gauge_of("quorum_member_ready", help, &[("member", &row.name)], ready);
+    }
+    let help = "Entries that are agreed on and that a member is not known to have";
+    for row in rows {
+        if let Some(lag) = row.lag(status) {
+            out.gauge_of("quorum_member_lag_entries", help, &[("member", &row.name)], lag);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use cairn_net::page::{self, Page};
 use seen::{View, view};
 use site::startup;
 
-mod activity;
+pub(crate) mod activity;
 mod census;
 mod contiguous;
 mod history;
@@ -67,9 +67,18 @@ fn fixed_page(pages: &Pages, request: &Request) -> Response {
         "/stacks" => process::stacks(&operations::text(node)),
         "/logLevel" => process::log_level(request),
         "/startupProgress" => startup::progress(node),
-        // The one NameNode is the active one.
-        "/isActive" => Response::ok("text/html; charset=utf-8", "I am Active!\n".to_string()),
+        "/isActive" => is_active(node),
         _ => Response::error(404, "not found"),
+    }
+}
+
+/// Whether this NameNode decides. One that leads a quorum and may have been followed by another one does not say so.
+///
+/// Source: Hadoop 3.5.0 `IsActiveServlet`.
+fn is_active(node: &NameNode) -> Response {
+    match node.lead.as_ref().is_none_or(|lead| lead.may_answer()) {
+        true => Response::ok("text/html; charset=utf-8", "I am Active!\n".to_string()),
+        false => Response::error(405, "I am not Active!"),
     }
 }
 

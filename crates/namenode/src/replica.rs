@@ -13,6 +13,7 @@ mod agreed;
 mod error;
 mod forced;
 mod front;
+mod http;
 mod running;
 
 pub use error::ReplicaError;
@@ -35,7 +36,7 @@ use cairn_process::descriptors;
 use cairn_process::held::held;
 use cairn_quorum::ELECTION_TURNS;
 use tokio::sync::watch;
-use tokio::task::JoinError;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::config::NameNodeConfig;
 use crate::config::quorum::QuorumConfig;
@@ -50,11 +51,13 @@ use crate::lead::Lead;
 use crate::node::NameNode;
 use crate::protocol::Protocols;
 use crate::quorum::{self, Key, Member, Options, Snapshot, Status};
+use crate::relay::Makes;
 use crate::resources;
-use crate::run::{self, Outside};
+use crate::run::{self, Outside, WebAddrs, WebPorts};
 use crate::standing::{Leader, Standing};
 use agreed::{Agreed, data};
 use front::{Front, Leading, Operators};
+use http::{Door, LeadingSite};
 
 /// How often a leader looks whether it still is one.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -119,6 +122,8 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
     let rpc_addr = rpc.local_addr();
     let metrics = run::rpc_metrics(&config);
     let rpc = rpc.counting_in(Arc::clone(&metrics));
+    let web_ports = WebPorts::open(&config).await?;
+    let web_addrs = web_ports.addrs();
     let (tells, standing) = watch::channel(Standing::Nobody { term: 0 });
     let operators = Operators {
         access,
@@ -127,14 +132,20 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
         supergroup: config.supergroup.clone(),
     };
     let kept = Arc::new(KeptReports::new(&config));
+    let secret = Secret::of(key.bytes());
     let front = Front::new(
         standing.clone(),
         (&quorum, Arc::clone(&member)),
         (operators, Arc::clone(&kept)),
-        Secret::of(key.bytes()),
+        secret.clone(),
     );
     let front = Arc::new(front.map_err(quorum::StartError::Random)?);
+    let (own, told) = ((rpc_addr, Arc::clone(&metrics)), (standing.clone(), secret));
+    let door = Door::new(&config, &front, own, told).map_err(quorum::StartError::Random)?;
+    let door = Arc::new(door);
     let (stop, stopped) = watch::channel(false);
+    let mut serving = JoinSet::new();
+    web_ports.serve(door.clone(), &config, || run::until_stopped(stopped.clone()), &mut serving);
     let roles = Roles {
         config,
         quorum,
@@ -142,6 +153,8 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
         member: Arc::clone(&member),
         agreed: Agreed::new(entries),
         front: Arc::clone(&front),
+        door,
+        web_addrs,
         kept,
         standing: tells,
         rpc: (rpc_addr, metrics),
@@ -156,9 +169,18 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
             () = watch => {}
         }
     });
-    let serving = tokio::spawn(rpc.serve(front, run::until_stopped(stopped)));
+    serving.spawn(rpc.serve(front, run::until_stopped(stopped)));
     let roles = tokio::spawn(roles.run());
-    Ok(RunningReplica { rpc_addr, standing, member, stop, roles, serving })
+    Ok(RunningReplica {
+        rpc_addr,
+        http_addr: web_addrs.http,
+        https_addr: web_addrs.https,
+        standing,
+        member,
+        stop,
+        roles,
+        serving,
+    })
 }
 
 /// Starts the member's part in the quorum.
@@ -214,6 +236,8 @@ struct Roles {
     member: Arc<Member>,
     agreed: Agreed,
     front: Arc<Front>,
+    door: Arc<Door>,
+    web_addrs: WebAddrs,
     /// What DataNodes have told while it does not lead.
     kept: Arc<KeptReports>,
     standing: watch::Sender<Standing>,
@@ -375,6 +399,8 @@ impl Roles {
             quorum: &self.quorum,
             member: &self.member,
             front: &self.front,
+            door: &self.door,
+            web_addrs: self.web_addrs,
             kept: &self.kept,
             standing: &self.standing,
             rpc: &self.rpc,
@@ -439,6 +465,8 @@ struct Serves<'a> {
     quorum: &'a QuorumConfig,
     member: &'a Arc<Member>,
     front: &'a Front,
+    door: &'a Door,
+    web_addrs: WebAddrs,
     kept: &'a Arc<KeptReports>,
     standing: &'a watch::Sender<Standing>,
     rpc: &'a (SocketAddr, Arc<RpcMetrics>),
@@ -452,6 +480,7 @@ impl Serves<'_> {
         let outside = Outside {
             rpc_addr: self.rpc.0,
             rpc_metrics: Arc::clone(&self.rpc.1),
+            web_addrs: self.web_addrs,
             standing: self.standing.subscribe(),
             lead: Arc::clone(lead),
             kept: Arc::clone(self.kept),
@@ -467,7 +496,10 @@ impl Serves<'_> {
         };
         tracing::info!(term, "this NameNode leads");
         let service = Arc::new(Protocols(Arc::clone(running.node())));
-        self.front.lead(Some(Leading { service, lead: Arc::clone(lead) }));
+        let site = running.site();
+        let pages = site.clone().map(|site| Arc::new(Makes::new(site)));
+        self.door.lead(site.map(|site| LeadingSite { site, lead: Arc::clone(lead) }));
+        self.front.lead(Some(Leading { service, lead: Arc::clone(lead), pages }));
         let mut differ = BTreeSet::new();
         let failure = loop {
             tokio::select! {
@@ -483,6 +515,7 @@ impl Serves<'_> {
             }
         };
         self.front.lead(None);
+        self.door.lead(None);
         self.kept.begin_anew();
         // Calls under way are the next leader's.
         lead.lose();

@@ -5,12 +5,15 @@
 mod error;
 mod loops;
 mod opening;
+mod site;
+mod web_ports;
 
 pub use error::StartError;
 use opening::complete_blocks;
 pub(crate) use opening::{
     access, bind_rpc, is_formatted, namesystem_options, open_namespace, rpc_metrics, superuser,
 };
+pub(crate) use web_ports::{WebAddrs, WebPorts};
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -22,22 +25,18 @@ use cairn_access::groups::Groups;
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::query;
 use cairn_net::Boxed;
-use cairn_net::http::{self, Gate, Handler, Limits, Port, SharedHandler, Site, WEBHDFS};
-use cairn_net::page::live::{self, Live};
+use cairn_net::http::Handler;
 use cairn_net::rpc_server::{RpcMetrics, RpcServer};
-use cairn_net::tls::{Tls, TlsFiles};
 use cairn_operate::reconfiguration::Reconfiguration;
 use cairn_operate::workers::{Kind, Worker, Workers};
 use cairn_process::descriptors;
 use cairn_process::held;
 use cairn_process::lasting;
 use cairn_redundancy::Cluster;
-use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::audit::AuditLog;
-use crate::backups::{self, Backups};
 use crate::block_tokens::BlockTokens;
 use crate::caching;
 use crate::clock::wall_ms;
@@ -45,8 +44,6 @@ use crate::config::{NameNodeConfig, parts};
 use crate::contiguous;
 use crate::converted;
 use crate::diff_listings::DiffListings;
-use crate::http_nodes;
-use crate::images::{self, Images};
 use crate::journal::agree::{Agree, Agreement};
 use crate::keeper::{Keeper, Teller};
 use crate::kept_reports::KeptReports;
@@ -61,7 +58,7 @@ use crate::node::missing_trash::MissingTrash;
 use crate::node::reencryptor::Reencryptor;
 use crate::node::satisfier::Satisfier;
 use crate::operations::Operations;
-use crate::pages::{self, FILES, Files, Pages};
+use crate::pages;
 use crate::protocol::{PlainProtocols, Protocols};
 use crate::ranger::Ranger;
 use crate::reencryption;
@@ -72,7 +69,6 @@ use crate::standing::Standing;
 use crate::tokens;
 use crate::topology::Topology;
 use crate::trash;
-use crate::web;
 use crate::workers;
 
 /// How long a service rests after it has failed.
@@ -91,6 +87,7 @@ pub struct RunningNameNode {
     pub http_addr: Option<SocketAddr>,
     /// Where pages are served by HTTPS, if they are.
     pub https_addr: Option<SocketAddr>,
+    site: Option<Arc<dyn Handler>>,
     node: Arc<NameNode>,
     stop: watch::Sender<bool>,
     /// Which loop has ended that must not, and with what.
@@ -104,6 +101,11 @@ impl RunningNameNode {
     /// Its state, for an embedded cluster and for tests.
     pub fn node(&self) -> &Arc<NameNode> {
         &self.node
+    }
+
+    /// What it serves by HTTP, if it does: for the process around it that has the ports.
+    pub(crate) fn site(&self) -> Option<Arc<dyn Handler>> {
+        self.site.clone()
     }
 
     /// Completes when the NameNode has stopped by itself because its log, its store or one of its loops failed, or a
@@ -194,25 +196,13 @@ impl NameNode {
                     Some(bind_rpc(config.rpc_addr, &config, quarters).await?)
                 }
             };
-            let http = match config.http_addr {
-                Some(addr) => {
-                    Some(TcpListener::bind(addr).await.map_err(|source| StartError::Bind {
-                        addr,
-                        purpose: "HTTP",
-                        source,
-                    })?)
-                }
-                None => None,
+            let web_ports = match &outside {
+                Some(outside) => WebPorts::elsewhere(outside.web_addrs),
+                None => WebPorts::open(&config).await?,
             };
-            let https = match &config.https {
-                Some((addr, files)) => Some(secure_port(*addr, files).await?),
-                None => None,
-            };
-            let https_addr = https.as_ref().and_then(|port| port.listener.local_addr().ok());
-            let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
             let kept = outside.as_ref().map(|outside| Arc::clone(&outside.kept));
             let (rpc_metrics, lead, standing, own_addr) = match outside {
-                Some(Outside { rpc_addr, rpc_metrics, lead, standing, kept: _ }) => {
+                Some(Outside { rpc_addr, rpc_metrics, lead, standing, .. }) => {
                     (rpc_metrics, Some(lead), standing, rpc_addr)
                 }
                 None => (rpc_metrics(&config), None, Standing::alone(), config.rpc_addr),
@@ -255,7 +245,7 @@ impl NameNode {
                 ranger,
                 rpc_addr,
                 rpc_metrics,
-                http_addr,
+                http_addr: web_ports.addrs().http,
                 started_ms: wall_ms(),
                 encoded: EncodedGroups::default(),
                 group_work: GroupWork::default(),
@@ -301,9 +291,7 @@ impl NameNode {
                 node.trash_may_be_missing();
                 node.make_missing_trash().await;
             }
-            let http = http.map(Port::from).into_iter().chain(https).collect();
-            let listening = Listening { rpc, plain_rpc, http, http_addr, https_addr };
-            Ok(RunningNameNode::serve(node, listening))
+            Ok(RunningNameNode::serve(node, Listening { rpc, plain_rpc, web_ports }))
         })
     }
 
@@ -333,6 +321,8 @@ pub(crate) struct Outside {
     pub rpc_addr: SocketAddr,
     /// Calls that were served there.
     pub rpc_metrics: Arc<RpcMetrics>,
+    /// Where pages are served.
+    pub web_addrs: WebAddrs,
     /// What it is.
     pub standing: watch::Receiver<Standing>,
     /// As long as which it is that.
@@ -346,33 +336,13 @@ struct Listening {
     /// None where the process around it has it.
     rpc: Option<RpcServer>,
     plain_rpc: Option<RpcServer>,
-    http: Vec<Port>,
-    http_addr: Option<SocketAddr>,
-    https_addr: Option<SocketAddr>,
-}
-
-/// A port for HTTPS.
-async fn secure_port(addr: SocketAddr, files: &TlsFiles) -> Result<Port, StartError> {
-    let files = files.clone();
-    let opened = tokio::task::spawn_blocking(move || Tls::open(files)).await;
-    let tls = opened.map_err(|_| StartError::Interrupted)?.map_err(StartError::Certificate)?;
-    let bound = TcpListener::bind(addr).await;
-    let listener = bound.map_err(|source| StartError::Bind { addr, purpose: "HTTPS", source })?;
-    Ok(Port { listener, tls: Some(tls) })
-}
-
-/// What serves the tree by HTTP is made of these.
-fn web_parts(node: &Arc<NameNode>, service: Arc<Protocols>) -> web::Parts {
-    let chooser = Arc::clone(node);
-    let choose = move |client, excluded: &[String], by_tls| {
-        http_nodes::choose(&chooser, client, excluded, by_tls)
-    };
-    web::Parts { service, rpc_addr: node.rpc_addr, choose: Arc::new(choose) }
+    web_ports: WebPorts,
 }
 
 impl RunningNameNode {
     fn serve(node: Arc<NameNode>, listening: Listening) -> RunningNameNode {
-        let Listening { rpc, plain_rpc, http, http_addr, https_addr } = listening;
+        let Listening { rpc, plain_rpc, web_ports } = listening;
+        let web_addrs = web_ports.addrs();
         let plain_rpc_addr = plain_rpc.as_ref().map(RpcServer::local_addr);
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
@@ -389,37 +359,11 @@ impl RunningNameNode {
             until_stop.await;
             held.hold_no_calls();
         });
-        let mut watched = None;
-        if !http.is_empty() {
-            let node = Arc::clone(&node);
-            let (idle, auth) = (node.config.http_idle_timeout, node.config.http_auth.clone());
-            let web = node.config.web.as_ref();
-            let web = web.map(|web| web.of(web_parts(&node, Arc::clone(&service))));
-            let backups = Backups::new(Arc::clone(&node));
-            let images = Images::new(Arc::clone(&node));
-            let made = Arc::new(Pages::new(node));
-            let (for_page, for_live) = (Arc::clone(&made), Arc::clone(&made));
-            let page = move |request: &http::Request| pages::page(&for_page, request);
-            let live = Live::new(move |request| pages::live(&for_live, request));
-            let files = Files::new(Arc::clone(&made), Arc::clone(&service));
-            let shared = |handler: Arc<dyn Handler>| Some(SharedHandler(handler));
-            let site = Site::new(page)
-                .with(WEBHDFS, web)
-                .with(live::PATH, shared(Arc::new(live)))
-                .with(FILES, shared(Arc::new(files)))
-                .with(backups::PATH, shared(Arc::new(backups)))
-                .with(images::PATH, shared(Arc::new(images)));
-            let limits = Limits { idle, ..Limits::default() };
-            let site: Arc<dyn Handler> = Arc::new(site);
-            let site: Arc<dyn Handler> = match &auth {
-                Some(auth) => Arc::new(Gate::new(auth.clone(), site)),
-                None => site,
-            };
-            for port in http {
-                let (site, limits) = (Arc::clone(&site), limits.clone());
-                tasks.spawn(http::serve(port, site, limits, until_stopped(stopped.clone())));
-            }
-            watched = Some(made);
+        let served = web_addrs.are_some().then(|| site::site(&node, &service));
+        let (site, watched) = served.unzip();
+        if let Some(site) = &site {
+            let until = || until_stopped(stopped.clone());
+            web_ports.serve(Arc::clone(site), &node.config, until, &mut tasks);
         }
         let broken = watch::Sender::new(None);
         let rpc_addr = node.rpc_addr;
@@ -427,8 +371,9 @@ impl RunningNameNode {
         let mut running = RunningNameNode {
             rpc_addr,
             plain_rpc_addr,
-            http_addr,
-            https_addr,
+            http_addr: web_addrs.http,
+            https_addr: web_addrs.https,
+            site,
             node: node_again,
             stop,
             broken,

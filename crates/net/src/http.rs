@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 use crate::Boxed;
 use crate::rpc_server::UserInfo;
 
-pub use answer::{Answer, Response, Streamed};
+pub use answer::{Answer, Passed, Response, Streamed};
 pub use body::Body;
 pub use gate::{Gate, HttpAuth};
 pub use get::Place;

@@ -132,6 +132,8 @@ async fn member(node: NameNodeConfig) -> Result<ExitCode> {
     let line = json!({
         "role": "namenode",
         "fs": format!("hdfs://{}", running.rpc_addr),
+        "http": running.http_addr.map(|addr| format!("http://{addr}")),
+        "https": running.https_addr.map(|addr| format!("https://{addr}")),
         "pid": std::process::id(),
     });
     crate::say!("{line}");

@@ -51,8 +51,8 @@ impl Pages {
     }
 
     /// The active NameNode. It is asked by RPC where it has pages: whoever knows where that is need not know more. Where it
-    /// does not tell, as Hadoop's, or by TLS, the configuration says it. Where that one has no pages, as a member of a quorum
-    /// that only hands calls to its leader, it is another one that has.
+    /// does not tell, as Hadoop's, or by TLS, the configuration says it. Where nobody listens there it is another one: a member
+    /// of a quorum that has the leader answer tells the port of that one.
     pub async fn of_namenode(&self, fs: &FileSystem) -> Result<PageServer> {
         let (active, all) = (fs.active_namenode(), &self.namenodes);
         let rpc = all.rpc.get(active).context("no NameNode is known to be active")?;

@@ -2,8 +2,8 @@
 
 use crate::cluster::{cairn, text};
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Three {
     dir: TempDir,
     rpc: [String; 3],
+    http: [String; 3],
     processes: [Option<Child>; 3],
     datanode: Option<Child>,
 }
@@ -57,7 +58,8 @@ impl Three {
         )
         .unwrap();
         let rpc = [0, 1, 2].map(|at| addrs[at].clone());
-        let mut three = Three { dir, rpc, processes: [None, None, None], datanode: None };
+        let http = [6, 7, 8].map(|at| addrs[at].clone());
+        let mut three = Three { dir, rpc, http, processes: [None, None, None], datanode: None };
         let founded = three.member(0).arg("--found-quorum").output().unwrap();
         assert!(founded.status.success(), "{}", text_of(&founded));
         assert!(three.dir.path().join(IDS[0]).join("quorum").is_dir(), "{}", text_of(&founded));
@@ -293,5 +295,95 @@ fn a_leader_that_stood_still_answers_nothing_old() {
         let told = asks.wait_with_output().unwrap();
         let names = text(&told.stdout);
         assert!(names.is_empty() || names.contains(&new), "what was so before: {names}");
+    }
+}
+
+/// Status, head and body of an answer.
+fn http(addr: &str, method: &str, target: &str, body: &[u8]) -> (u16, String, Vec<u8>) {
+    let len = body.len();
+    let head = format!(
+        "{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len}\r\n\r\n"
+    );
+    let mut stream = TcpStream::connect(addr).unwrap();
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let head = text(&answer[..end]);
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, head, answer[end + 4..].to_vec())
+}
+
+impl Three {
+    fn web(&self, at: usize, method: &str, path: &str, op: &str) -> (u16, String, Vec<u8>) {
+        let user = text_of(&Command::new("id").arg("-un").output().unwrap());
+        let target = format!("/webhdfs/v1{path}?op={op}&user.name={}", user.trim());
+        http(&self.http[at], method, &target, b"")
+    }
+
+    /// The same at the DataNode to which that leads.
+    fn web_bytes(
+        &self,
+        at: usize,
+        method: &str,
+        path: &str,
+        op: &str,
+        body: &[u8],
+    ) -> (u16, Vec<u8>) {
+        let (status, head, told) = self.web(at, method, path, op);
+        assert_eq!(status, 307, "{head} {} {}", text(&told), self.logs());
+        let place = head.lines().find_map(|line| line.strip_prefix("location: http://")).unwrap();
+        let (addr, target) = place.split_at(place.find('/').unwrap());
+        // The name that the DataNode goes by is this machine's, whatever it listens at.
+        let addr = format!("127.0.0.1:{}", addr.rsplit_once(':').unwrap().1);
+        let (status, _, got) = http(&addr, method, target, body);
+        (status, got)
+    }
+}
+
+/// Each of the calls that a request makes waits, and is carried out once.
+#[test]
+fn any_member_serves_webhdfs_whoever_leads() {
+    let mut three = Three::start();
+    three.make("/begun");
+    three.wait_for_voters();
+    three.put("there");
+    for round in 0..2 {
+        let leader = three.leader();
+        let follower = (leader + 1) % 3;
+        for at in [leader, follower] {
+            let (path, bytes) =
+                (format!("/f{round}{at}"), format!("what {at} was told").repeat(1000));
+            let made = three.web_bytes(at, "PUT", &path, "CREATE", bytes.as_bytes());
+            assert_eq!(made.0, 201, "{} {}", text(&made.1), three.logs());
+            for at in 0..3 {
+                let (status, read) = three.web_bytes(at, "GET", &path, "OPEN", b"");
+                assert_eq!((status, read.len()), (200, bytes.len()), "{path} at {at}");
+                assert!(read == bytes.as_bytes());
+            }
+        }
+        let (status, _, listed) = three.web(follower, "GET", "/", "LISTSTATUS");
+        assert!(status == 200 && text(&listed).contains(&format!("f{round}{leader}")));
+        let (status, _, missing) = three.web(follower, "GET", "/none", "GETFILESTATUS");
+        assert!(status == 404 && text(&missing).contains("FileNotFoundException"));
+        three.kill(leader);
+        // It is asked before another one leads.
+        for (method, path, op) in [
+            ("PUT", format!("/d{round}"), "MKDIRS".to_string()),
+            ("PUT", format!("/d{round}"), format!("RENAME&destination=/e{round}")),
+            ("DELETE", format!("/e{round}"), "DELETE".to_string()),
+        ] {
+            let (status, _, told) = three.web(follower, method, &path, &op);
+            assert!(status == 200 && text(&told).contains("true"), "{op}: {}", text(&told));
+        }
+        three.begin(leader);
+        let begun = Instant::now();
+        // Until it follows: two are needed for the next round.
+        while http(&three.http[leader], "GET", "/health", b"").0 != 200 {
+            assert!(begun.elapsed() < PATIENCE, "{}", three.logs());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        std::thread::sleep(Duration::from_secs(2));
     }
 }

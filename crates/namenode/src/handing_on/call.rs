@@ -21,8 +21,11 @@ pub(super) const CALL: &str = "call";
 /// What a member gets whose session is not known, or whose key is another.
 pub(super) const NO_SESSION: &str = "cairn.NoSession";
 
+/// How requests for pages come; no client's call does.
+pub const BY_PAGES: &str = "pages";
+
 /// How calls come. See [`Call::carrier`].
-const CARRIERS: [&str; 3] = ["rpc", "webhdfs", "http"];
+const CARRIERS: [&str; 4] = ["rpc", "webhdfs", "http", BY_PAGES];
 
 pub(super) fn encode(call: &Call) -> Vec<u8> {
     let (by_token, effective_principal, principal) = match &call.user.by {

@@ -43,7 +43,7 @@ const COUNTERS: [(&str, &[(&str, &str)]); 22] = [
 const APART: [&str; 2] = ["FilesCreated", "BlockReceivedAndDeletedOps"];
 
 /// The bean `NameNodeActivity`.
-pub(super) fn bean(metrics: &RpcMetrics) -> Value {
+pub(crate) fn bean(metrics: &RpcMetrics) -> Value {
     let mut bean = Map::new();
     bean.insert("name".into(), "Hadoop:service=NameNode,name=NameNodeActivity".into());
     bean.insert("modelerType".into(), "NameNodeActivity".into());

@@ -10,6 +10,7 @@ use cairn_redundancy::{BlockCounts, ClusterStats, GroupCounts, MARGINS, ReportKi
 use super::census::Census;
 use super::contiguous;
 use super::seen::Pages;
+use crate::members;
 use crate::node::NameNode;
 
 /// `/prom`.
@@ -22,7 +23,7 @@ pub(super) fn page(pages: &Pages) -> Response {
         counted(&census, &mut metrics);
     }
     log_and_store(node, &mut metrics);
-    members(node, &mut metrics);
+    quorum(node, &mut metrics);
     settings(node, &mut metrics);
     calls::figures(&node.rpc_metrics, &mut metrics);
     node.workers.figures(&mut metrics);
@@ -30,29 +31,10 @@ pub(super) fn page(pages: &Pages) -> Response {
 }
 
 /// The members of the quorum that it leads.
-fn members(node: &NameNode, out: &mut Metrics) {
+fn quorum(node: &NameNode, out: &mut Metrics) {
     let Some(lead) = &node.lead else { return };
     let (status, rows) = lead.members();
-    out.gauge("quorum_term", "Term of the leader of the quorum", status.term);
-    let help =
-        "Times that another member has led, or one in a new term, since this one was started";
-    out.counter("quorum_leader_changes_total", help, &[], status.changes);
-    let help = "1 for what each member is: leader, voter, learner, out, absent";
-    for row in &rows {
-        let role = if row.leads { "leader" } else { row.part.word() };
-        out.gauge_of("quorum_member_role", help, &[("member", &row.name), ("role", role)], 1);
-    }
-    let help = "1 for members that were heard of lately and would serve well if they led";
-    for row in &rows {
-        let ready = u64::from(row.is_there && row.is_ready);
-        out.gauge_of("quorum_member_ready", help, &[("member", &row.name)], ready);
-    }
-    let help = "Entries that are agreed on and that a member is not known to have";
-    for row in &rows {
-        if let Some(lag) = row.lag(&status) {
-            out.gauge_of("quorum_member_lag_entries", help, &[("member", &row.name)], lag);
-        }
-    }
+    members::figures(&status, &rows, out);
 }
 
 /// Where configurations differ.

@@ -6,20 +6,24 @@
 mod members;
 
 use crate::config::quorum::QuorumConfig;
-use crate::handing_on::{self, Handed, HandsOn, Secret, Takes};
+use crate::handing_on::{self, BY_PAGES, Handed, HandsOn, Secret, Takes};
+use crate::http_nodes::Candidate;
 use crate::kept_reports::KeptReports;
 use crate::lead::Lead;
+use crate::members::{Row, rows};
 use crate::protocol::datanode::following;
 use crate::protocol::ha::{self, Ready};
 use crate::protocol::{Answers, HA, LIFELINE, MEMBERS, Protocols, answers, logged};
-use crate::quorum::Member;
+use crate::quorum::{Member, Status};
 use crate::refusal::{Answer, Refusal, answer};
+use crate::relay::Makes;
 use crate::standing::Standing;
 use crate::store::Identity;
 use cairn_access::access::Access;
 use cairn_access::groups::Groups;
 use cairn_net::rpc_server::{Call, LocalService, Service, UserInfo};
 use cairn_process::held::{held_read, held_write};
+use cairn_redundancy::Completeness;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::HAServiceStateProto;
@@ -49,6 +53,8 @@ const ELECTION: Duration = Duration::from_secs(2);
 pub(super) struct Leading {
     pub service: Arc<Protocols>,
     pub lead: Arc<Lead>,
+    /// Makes pages that other members are asked for, if there are any.
+    pub pages: Option<Arc<Makes>>,
 }
 
 /// Who may give orders to this member.
@@ -106,12 +112,36 @@ impl Front {
         *held_write(&self.identity) = identity;
     }
 
-    fn leading(&self) -> Option<Leading> {
+    /// The NameNode of this member, while it leads.
+    pub fn leading(&self) -> Option<Leading> {
         held_read(&self.leading).clone()
     }
 
-    fn standing(&self) -> Standing {
+    /// What this member is.
+    pub fn standing(&self) -> Standing {
         self.standing.borrow().clone()
+    }
+
+    /// Whose namespace it has, if it has one.
+    pub fn identity(&self) -> Option<Identity> {
+        held_read(&self.identity).clone()
+    }
+
+    /// What it knows of all members.
+    pub fn members(&self) -> (Status, Vec<Row>) {
+        let status = self.member.status();
+        let rows = rows(&status, &self.config.id, &self.config.members);
+        (status, rows)
+    }
+
+    /// DataNodes that it has heard of lately, while it follows.
+    pub fn datanodes(&self) -> Vec<Candidate> {
+        self.kept.lively(Candidate::kept)
+    }
+
+    /// How much these have told it, while it follows.
+    pub fn completeness(&self) -> Completeness {
+        self.kept.completeness().unwrap_or_default()
     }
 
     /// Answers a call for a client, whoever leads.
@@ -145,7 +175,7 @@ impl Front {
     /// Has the NameNode answer, as long as it leads.
     async fn lead_call(
         &self,
-        Leading { service, lead }: &Leading,
+        Leading { service, lead, .. }: &Leading,
         call: Call,
     ) -> Result<Vec<u8>, RemoteException> {
         tokio::select! {
@@ -184,8 +214,7 @@ impl Front {
     }
 
     fn hear_datanode(&self, call: &Call, standing: &Standing) -> Answer {
-        let identity = held_read(&self.identity).clone();
-        match (identity, call.protocol == LIFELINE) {
+        match (self.identity(), call.protocol == LIFELINE) {
             (Some(identity), true) => {
                 following::handle_lifeline(&identity, &self.kept, standing, call)
             }
@@ -197,8 +226,8 @@ impl Front {
     /// Answers a call that another member has handed on; it goes no further.
     async fn answer_handed(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
         match self.leading() {
-            Some(Leading { service, lead }) => tokio::select! {
-                answer = service.call_here(call) => answer,
+            Some(Leading { service, lead, pages }) => tokio::select! {
+                answer = make(&service, pages, call) => answer,
                 () = lead.lost() => Err(Refusal::standby(&self.standing()).0),
             },
             None => Err(Refusal::standby(&self.standing()).0),
@@ -228,7 +257,7 @@ impl Front {
     }
 
     /// Whether it could lead.
-    fn ready(&self) -> Ready {
+    pub fn ready(&self) -> Ready {
         match self.standing() {
             Standing::Alone | Standing::Leads { .. } => Ok(()),
             Standing::Follows { .. } => self.has_all(),
@@ -314,6 +343,19 @@ impl Front {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// Has the NameNode of a member that leads answer what was handed on to it.
+async fn make(
+    service: &Protocols,
+    pages: Option<Arc<Makes>>,
+    call: Call,
+) -> Result<Vec<u8>, RemoteException> {
+    match pages {
+        _ if call.carrier != BY_PAGES => service.call_here(call).await,
+        Some(pages) => pages.answer(&call).await,
+        None => Err(RemoteException::io("the NameNode that leads serves no pages")),
     }
 }
 

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// How long it is waited until another one leads.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -17,11 +17,15 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub struct RunningReplica {
     /// Where RPC is served.
     pub rpc_addr: SocketAddr,
+    /// Where pages are served, if they are.
+    pub http_addr: Option<SocketAddr>,
+    /// Where pages are served by HTTPS, if they are.
+    pub https_addr: Option<SocketAddr>,
     pub(super) standing: watch::Receiver<Standing>,
     pub(super) member: Arc<Member>,
     pub(super) stop: watch::Sender<bool>,
     pub(super) roles: JoinHandle<Result<(), ReplicaError>>,
-    pub(super) serving: JoinHandle<()>,
+    pub(super) serving: JoinSet<()>,
 }
 
 impl RunningReplica {
@@ -51,11 +55,13 @@ impl RunningReplica {
 
     /// Has another member lead, if this one does and another one could; takes no more calls, ends the running ones, and
     /// closes log and store.
-    pub async fn shutdown(self) {
+    pub async fn shutdown(mut self) {
         self.relieve().await;
         self.stop.send_replace(true);
-        if self.serving.await.is_err() {
-            tracing::error!("the port was not closed in order");
+        while let Some(ended) = self.serving.join_next().await {
+            if ended.is_err() {
+                tracing::error!("a port was not closed in order");
+            }
         }
         // It may have ended before.
         if !self.roles.is_finished() && !matches!(self.roles.await, Ok(Ok(()))) {

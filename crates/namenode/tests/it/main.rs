@@ -34,6 +34,7 @@ mod refusals;
 mod registration;
 mod repeated;
 mod replica;
+mod replica_pages;
 mod resources;
 mod safety;
 mod satisfier;

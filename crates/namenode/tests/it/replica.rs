@@ -17,19 +17,19 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const NAMES: [&str; 3] = ["nn1", "nn2", "nn3"];
+pub const NAMES: [&str; 3] = ["nn1", "nn2", "nn3"];
 const PATIENCE: Duration = Duration::from_secs(60);
 
-struct Three {
+pub struct Three {
     dir: TempDir,
-    members: BTreeMap<String, MemberConfig>,
-    running: [Option<RunningReplica>; 3],
-    forwards: bool,
+    pub members: BTreeMap<String, MemberConfig>,
+    pub running: [Option<RunningReplica>; 3],
+    pub forwards: bool,
 }
 
 impl Three {
     /// Three of which the first has founded.
-    async fn new() -> Three {
+    pub async fn new() -> Three {
         let ports = [(); 6].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let addr = |at: usize| ports[at].local_addr().unwrap().to_string();
         let members = NAMES.iter().enumerate().map(|(at, name)| {
@@ -63,13 +63,13 @@ impl Three {
         }
     }
 
-    async fn start_all(&mut self) {
+    pub async fn start_all(&mut self) {
         for at in 0..3 {
             self.start(at).await;
         }
     }
 
-    async fn stop_all(&mut self) {
+    pub async fn stop_all(&mut self) {
         for at in 0..3 {
             self.stop(at).await;
         }
@@ -79,7 +79,7 @@ impl Three {
         self.running[at] = Some(replica::start(self.config(at)).await.unwrap());
     }
 
-    async fn stop(&mut self, at: usize) {
+    pub async fn stop(&mut self, at: usize) {
         self.running[at].take().unwrap().shutdown().await;
     }
 
@@ -88,7 +88,7 @@ impl Three {
     }
 
     /// Which one leads, and answers.
-    async fn leader(&self) -> usize {
+    pub async fn leader(&self) -> usize {
         let begun = Instant::now();
         loop {
             let leads = |at: &usize| matches!(self.standing(*at), Some(Standing::Leads { .. }));
@@ -120,7 +120,7 @@ impl Three {
     }
 
     /// Until three members vote, and none of before: two go on without the third one then.
-    async fn wait_for_voters(&self) {
+    pub async fn wait_for_voters(&self) {
         let begun = Instant::now();
         loop {
             let ids: Vec<_> = self.running.iter().flatten().map(RunningReplica::id).collect();
@@ -136,7 +136,7 @@ impl Three {
         }
     }
 
-    async fn wait_for_standing(&self, at: usize, is_so: impl Fn(&Standing) -> bool) {
+    pub async fn wait_for_standing(&self, at: usize, is_so: impl Fn(&Standing) -> bool) {
         let begun = Instant::now();
         while !self.standing(at).is_some_and(|standing| is_so(&standing)) {
             assert!(begun.elapsed() < PATIENCE, "{:?}", self.standing(at));
@@ -145,7 +145,7 @@ impl Three {
     }
 
     /// Makes a directory at whoever leads; a call that gets no answer is made again.
-    async fn make(&self, path: &str) {
+    pub async fn make(&self, path: &str) {
         let begun = Instant::now();
         loop {
             let leader = self.leader().await;

@@ -1,7 +1,11 @@
 //! Answers as a role makes them.
 
 use bytes::Bytes;
+use hyper::HeaderMap;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+/// Pieces of a body that may wait behind each other where one is handed over.
+const PIECES_MAX: usize = 1;
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +68,49 @@ impl Streamed {
     pub fn of_len(self, len: u64) -> Streamed {
         Streamed { len: Some(len), ..self }
     }
+
+    /// The same, cut short when `end` completes before it is sent: whoever makes it knows nothing any more.
+    pub fn until(mut self, end: impl Future<Output = ()> + Send + 'static) -> Streamed {
+        let (sender, body) = mpsc::channel(PIECES_MAX);
+        let mut pieces = std::mem::replace(&mut self.body, body);
+        tokio::spawn(async move {
+            tokio::pin!(end);
+            loop {
+                let piece = tokio::select! {
+                    biased;
+                    () = &mut end => return,
+                    () = sender.closed() => return,
+                    piece = pieces.recv() => piece,
+                };
+                let Some(piece) = piece else { return };
+                if sender.send(piece).await.is_err() {
+                    return;
+                }
+            }
+        });
+        self
+    }
+
+    /// Bytes of the body, if that is known.
+    pub fn len(&self) -> Option<u64> {
+        self.len
+    }
+
+    /// Its pieces, for who takes them in the place of a client.
+    pub fn pieces(&mut self) -> &mut mpsc::Receiver<Bytes> {
+        &mut self.body
+    }
+}
+
+/// The answer of another server, passed on as it is.
+#[derive(Debug)]
+pub struct Passed {
+    /// HTTP status code.
+    pub status: u16,
+    /// Its header fields.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Streamed,
 }
 
 /// What a request is answered with.
@@ -73,6 +120,8 @@ pub enum Answer {
     Whole(Response),
     /// Piece by piece, with status 200.
     Streamed(Streamed),
+    /// As another server has answered.
+    Passed(Passed),
 }
 
 impl From<Response> for Answer {

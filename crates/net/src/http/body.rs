@@ -13,7 +13,7 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::answer::{Answer, Streamed};
+use super::answer::{Answer, Passed, Streamed};
 
 /// Bytes that are read though nobody wants them, and how long they are waited for.
 const DISCARDED_MAX: usize = 1 << 20;
@@ -89,7 +89,7 @@ impl Outgoing {
             Answer::Whole(response) => {
                 Outgoing::Whole(Some(Bytes::from(response.body)).filter(|body| !body.is_empty()))
             }
-            Answer::Streamed(streamed) => {
+            Answer::Streamed(streamed) | Answer::Passed(Passed { body: streamed, .. }) => {
                 let left = streamed.len;
                 Outgoing::Streamed { streamed, left, has_ended: left == Some(0) }
             }

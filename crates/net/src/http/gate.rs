@@ -189,6 +189,7 @@ impl Handler for Gate {
                     match &mut answer {
                         Answer::Whole(response) => response.headers.extend(headers),
                         Answer::Streamed(streamed) => streamed.headers.extend(headers),
+                        Answer::Passed(passed) => passed.body.headers.extend(headers),
                     }
                     answer
                 }

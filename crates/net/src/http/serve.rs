@@ -172,6 +172,7 @@ fn encode(answer: Answer, closes: bool) -> hyper::Response<Outgoing> {
     let (status, content_type, headers) = match &answer {
         Answer::Whole(response) => (response.status, response.content_type, &response.headers),
         Answer::Streamed(streamed) => (200, streamed.content_type, &streamed.headers),
+        Answer::Passed(passed) => (passed.status, "", &passed.body.headers),
     };
     let mut built = Builder::new()
         .status(status)
@@ -187,6 +188,11 @@ fn encode(answer: Answer, closes: bool) -> hyper::Response<Outgoing> {
         // What comes from a request cannot begin a line of its own.
         if let Ok(value) = HeaderValue::from_str(value) {
             built = built.header(HeaderName::from_static(name), value);
+        }
+    }
+    if let Answer::Passed(passed) = &answer {
+        for (name, value) in &passed.headers {
+            built = built.header(name, value);
         }
     }
     built.body(Outgoing::of(answer)).unwrap_or_else(|error| {

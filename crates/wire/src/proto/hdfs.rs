@@ -2629,6 +2629,68 @@ pub struct HandedCallProto {
     pub body: ::std::vec::Vec<u8>,
 }
 
+/// `hadoop.hdfs.HandedPageAnswerProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandedPageAnswerProto {
+    /// Field 1000 `status`.
+    #[prost(uint32, required, tag = "1000")]
+    pub status: u32,
+    /// Field 1001 `headers`.
+    #[prost(message, repeated, tag = "1001")]
+    pub headers: ::std::vec::Vec<HeaderFieldProto>,
+    /// Field 1002 `body`.
+    #[prost(bytes = "vec", optional, tag = "1002")]
+    pub body: ::core::option::Option<::std::vec::Vec<u8>>,
+    /// Field 1003 `stream`.
+    #[prost(bytes = "vec", optional, tag = "1003")]
+    pub stream: ::core::option::Option<::std::vec::Vec<u8>>,
+    /// Field 1004 `length`.
+    #[prost(uint64, optional, tag = "1004")]
+    pub length: ::core::option::Option<u64>,
+}
+
+/// `hadoop.hdfs.HandedPageProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandedPageProto {
+    /// Field 1000 `target`.
+    #[prost(string, required, tag = "1000")]
+    pub target: ::std::string::String,
+    /// Field 1001 `head`.
+    #[prost(bool, required, tag = "1001")]
+    pub head: bool,
+    /// Field 1002 `secure`.
+    #[prost(bool, required, tag = "1002")]
+    pub secure: bool,
+    /// Field 1003 `shown`.
+    #[prost(bool, required, tag = "1003")]
+    pub shown: bool,
+    /// Field 1004 `headers`.
+    #[prost(message, repeated, tag = "1004")]
+    pub headers: ::std::vec::Vec<HeaderFieldProto>,
+}
+
+/// `hadoop.hdfs.HandedPieceProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandedPieceProto {
+    /// Field 1000 `bytes`.
+    #[prost(bytes = "vec", required, tag = "1000")]
+    pub bytes: ::std::vec::Vec<u8>,
+    /// Field 1001 `end`.
+    #[prost(bool, required, tag = "1001")]
+    pub end: bool,
+}
+
+/// `hadoop.hdfs.HandedPieceRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandedPieceRequestProto {
+    /// Field 1000 `stream`.
+    #[prost(bytes = "vec", required, tag = "1000")]
+    pub stream: ::std::vec::Vec<u8>,
+    /// Field 1001 `piece`.
+    #[prost(uint32, required, tag = "1001")]
+    pub piece: u32,
+}
+
 /// `hadoop.hdfs.HandshakeSecretProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HandshakeSecretProto {
@@ -2714,6 +2776,17 @@ pub struct HdfsPathHandleProto {
     /// Field 3 `path`.
     #[prost(string, optional, tag = "3")]
     pub path: ::core::option::Option<::std::string::String>,
+}
+
+/// `hadoop.hdfs.HeaderFieldProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HeaderFieldProto {
+    /// Field 1000 `name`.
+    #[prost(string, required, tag = "1000")]
+    pub name: ::std::string::String,
+    /// Field 1001 `value`.
+    #[prost(string, required, tag = "1001")]
+    pub value: ::std::string::String,
 }
 
 /// `hadoop.hdfs.HeldBackBlockProto`.

@@ -1,7 +1,7 @@
 //! What operators ask of a member about all of them, and whom they shut out.
 
 use super::{FIRST_PAUSE, Front, HANDOVER};
-use crate::members::{Part, Row, rows};
+use crate::members::{Part, Row};
 use crate::refusal::{Answer, Refusal, answer};
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs as pb;
@@ -18,12 +18,8 @@ impl Front {
         }
     }
 
-    fn rows(&self) -> Vec<Row> {
-        rows(&self.member.status(), &self.config.id, &self.config.members)
-    }
-
     fn get_members(&self) -> Answer {
-        let status = self.member.status();
+        let (status, rows) = self.members();
         let told = |row: Row| {
             let place = row.place.map(|place| (place.rpc, place.quorum));
             let (rpc_address, quorum_address) = place.unzip();
@@ -45,7 +41,7 @@ impl Front {
             leads: status.leads,
             last: status.last,
             ready: status.is_ready,
-            members: self.rows().into_iter().map(told).collect(),
+            members: rows.into_iter().map(told).collect(),
             leader: status.leader,
         })
     }
@@ -54,7 +50,7 @@ impl Front {
         self.check_superuser(call).await?;
         let pb::ChangeMemberRequestProto { name, out } = call.decode()?;
         let refused = |why: &str| Refusal::io(format!("{name}: {why}"));
-        let part = self.rows().into_iter().find(|row| row.name == name).map(|row| row.part);
+        let part = self.members().1.into_iter().find(|row| row.name == name).map(|row| row.part);
         match (out, part) {
             (_, None) => return Err(refused("no member is called so")),
             (false, Some(Part::Voter | Part::Learner)) => {
@@ -79,7 +75,7 @@ impl Front {
         }
         let until = Instant::now() + HANDOVER;
         let is_out = |row: &Row| row.name == name && row.part == Part::Out;
-        while self.rows().iter().any(is_out) != out {
+        while self.members().1.iter().any(is_out) != out {
             if Instant::now() >= until {
                 return Err(refused("whether that is agreed on is not known yet"));
             }
