@@ -128,6 +128,7 @@ mod tests {
             connection_protocol: connection.into(),
             caller_context: None,
             carrier: "rpc",
+            state: None,
         };
         let access = Access::read(&[], Some(&policy)).unwrap();
         assert!(access.authorize_call(&call("bob", DATANODE), &groups()).await.is_ok());

@@ -355,6 +355,7 @@ mod tests {
             connection_protocol: "p".into(),
             caller_context: Some(told),
             carrier: "rpc",
+            state: None,
         };
         log.write(&call, true, &calls::events(&call)[0], None);
         // Its thread has written all when it is dropped.

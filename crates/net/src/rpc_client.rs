@@ -8,7 +8,7 @@ mod connection;
 mod options;
 mod sasl;
 
-pub use options::{RpcClientOptions, SharedCredentials};
+pub use options::{LastSeen, RpcClientOptions, SharedCredentials};
 
 use std::future::Future;
 use std::io;
@@ -211,6 +211,7 @@ impl RpcClient {
                 span_context: Some(span.written().into_bytes()),
                 ..RPCTraceInfoProto::default()
             }),
+            state_id: shared.options.last_seen.as_ref().map(LastSeen::get),
             ..rpc::request_header(number.call_id, number.retry_count, &shared.client_id)
         };
         let request_header = RequestHeaderProto {

@@ -31,7 +31,7 @@ use cairn_process::descriptors;
 use cairn_process::disk_work::movable;
 use memory::RequestMemory;
 
-pub use call::{Authentication, Call, CallerContext, Name, UserInfo, respond};
+pub use call::{Authentication, Call, CallerContext, Name, StateId, UserInfo, respond};
 pub use metrics::RpcMetrics;
 pub use service::{LocalService, RpcServerOptions, Service};
 use service::{Shared, State};

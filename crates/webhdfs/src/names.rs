@@ -63,6 +63,7 @@ impl Names {
                     connection_protocol: CLIENT_PROTOCOL.into(),
                     caller_context: None,
                     carrier: "webhdfs",
+                    state: None,
                 };
                 let answer = service.call_here(call).await?;
                 Resp::decode(&answer[..]).map_err(|error| Failure::io(error.to_string()))

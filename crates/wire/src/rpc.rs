@@ -179,6 +179,22 @@ pub fn varint(bytes: &[u8], what: &'static str) -> Result<Option<(u64, usize)>, 
     if bytes.len() >= 5 { Err(WireError::Varint { what }) } else { Ok(None) }
 }
 
+/// As [`varint`], of 64 bits; `None` also where it is none.
+fn long_varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    for (index, byte) in bytes.iter().take(10).enumerate() {
+        let bits = u64::from(byte & 0x7f);
+        if index == 9 && bits > 1 {
+            return None;
+        }
+        value |= bits << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some((value, index + 1));
+        }
+    }
+    None
+}
+
 fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -265,6 +281,8 @@ pub struct UsualCall {
     pub retry_count: i32,
     /// The client's identity.
     pub client_id: [u8; 16],
+    /// The last entry that it has seen, if it tells.
+    pub state_id: Option<i64>,
     /// Where `RequestHeaderProto` lies in the frame.
     pub method: Range<usize>,
     /// Where the request message lies.
@@ -273,17 +291,23 @@ pub struct UsualCall {
 
 impl UsualCall {
     /// Reads a frame (given without its length) that is a call of protocol-buffer kind, of a client with an identity
-    /// of 16 bytes, and that has no more than that in its first header. Any other is for [`Request::decode`].
+    /// of 16 bytes, and that has no more than that and a state id in its first header. Any other is for
+    /// [`Request::decode`].
     pub fn read(frame: &[u8]) -> Option<UsualCall> {
         let header = delimited(frame, "").ok()?;
         let (mut call_id, mut retry_count, mut client_id) = (None, RETRY_COUNT_NONE, None);
-        let (mut kind, mut op) = (None, None);
+        let (mut kind, mut op, mut state_id) = (None, None, None);
         let mut rest = &frame[header.clone()];
         while let [key, tail @ ..] = rest {
             if *key == 0x22 {
                 let (len, tail) = tail.split_first()?;
                 client_id = Some(*tail.first_chunk().filter(|_| *len == 16)?);
                 rest = &tail[16..];
+                continue;
+            }
+            if *key == 0x40 {
+                let (value, used) = long_varint(tail)?;
+                (state_id, rest) = (Some(value as i64), &tail[used..]);
                 continue;
             }
             let (value, used) = varint(tail, "").ok()??;
@@ -307,11 +331,13 @@ impl UsualCall {
         };
         let method = after(header.end)?;
         let body = after(method.end)?;
-        Some(UsualCall { call_id, retry_count, client_id: client_id?, method, body })
+        let client_id = client_id?;
+        Some(UsualCall { call_id, retry_count, client_id, state_id, method, body })
     }
 }
 
-/// Appends a response frame of status SUCCESS up to the message of `message_len` bytes, which is to follow.
+/// Appends a response frame of status SUCCESS up to the message of `message_len` bytes, which is to follow. `state_id` is
+/// the last entry that shows in it, for a client that wants to know.
 ///
 /// `None`, and nothing appended, when it would not fit a Java client's signed length. Source: Hadoop 3.5.0
 /// `Server#setupResponse`.
@@ -319,16 +345,18 @@ pub fn put_success_head(
     call_id: i32,
     retry_count: i32,
     client_id: &[u8],
+    state_id: Option<i64>,
     message_len: usize,
     out: &mut Vec<u8>,
 ) -> Option<()> {
     let zigzag = ((retry_count << 1) ^ (retry_count >> 31)) as u32;
-    let varint_len = |value: u32| prost::length_delimiter_len(value as usize);
+    let varint_len = |value: u64| prost::length_delimiter_len(value as usize);
     let header_len = 1
-        + varint_len(call_id as u32)
+        + varint_len(u64::from(call_id as u32))
         + 4
         + (1 + prost::length_delimiter_len(client_id.len()) + client_id.len())
-        + (1 + varint_len(zigzag));
+        + (1 + varint_len(zigzag.into()))
+        + state_id.map_or(0, |state_id| 1 + varint_len(state_id as u64));
     let len = prost::length_delimiter_len(header_len)
         + header_len
         + prost::length_delimiter_len(message_len)
@@ -344,6 +372,10 @@ pub fn put_success_head(
     out.extend_from_slice(client_id);
     out.push(0x40);
     put_varint(zigzag.into(), out);
+    if let Some(state_id) = state_id {
+        out.push(0x48);
+        put_varint(state_id as u64, out);
+    }
     put_varint(message_len as u64, out);
     Some(())
 }

@@ -1,7 +1,7 @@
 //! What is handed on: a call with all that says whose it is, and its answer.
 
 use bytes::Bytes;
-use cairn_net::rpc_server::{Authentication, Call, CallerContext, UserInfo};
+use cairn_net::rpc_server::{Authentication, Call, CallerContext, StateId, UserInfo};
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::RpcResponseHeaderProtoRpcErrorCodeProto as Code;
@@ -55,6 +55,7 @@ pub(super) fn encode(call: &Call) -> Vec<u8> {
         caller_signature: context.map(|context| context.signature.clone()),
         carrier: call.carrier.into(),
         body: call.body.to_vec(),
+        state_id: call.state.as_ref().map(|state| state.seen()),
     };
     handed.encode_to_vec()
 }
@@ -85,26 +86,36 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Call> {
         connection_protocol: handed.connection_protocol.into(),
         caller_context,
         carrier: CARRIERS.into_iter().find(|known| *known == handed.carrier)?,
+        state: handed.state_id.map(StateId::new).map(Arc::new),
     })
 }
 
-pub(super) fn encode_answer(answer: Result<Vec<u8>, RemoteException>) -> Vec<u8> {
+/// An answer, and what it says of the state of the namespace.
+pub(super) type Told = (Result<Vec<u8>, RemoteException>, Option<i64>);
+
+pub(super) fn encode_answer((answer, state_id): Told) -> Vec<u8> {
     let handed = match answer {
-        Ok(body) => HandedAnswerProto { body: Some(body), ..Default::default() },
+        Ok(body) => HandedAnswerProto { body: Some(body), state_id, ..Default::default() },
         Err(RemoteException { class, message, code }) => HandedAnswerProto {
             body: None,
             exception_class: Some(class),
             exception_message: Some(message),
             exception_code: Some(code as u32),
+            state_id,
         },
     };
     handed.encode_to_vec()
 }
 
-pub(super) fn decode_answer(bytes: &[u8]) -> Result<Vec<u8>, RemoteException> {
-    let handed = HandedAnswerProto::decode(bytes)
-        .map_err(|error| RemoteException::io(format!("an answer that is none: {error}")))?;
-    match handed.body {
+pub(super) fn decode_answer(bytes: &[u8]) -> Told {
+    let handed = match HandedAnswerProto::decode(bytes) {
+        Ok(handed) => handed,
+        Err(error) => {
+            return (Err(RemoteException::io(format!("an answer that is none: {error}"))), None);
+        }
+    };
+    let state_id = handed.state_id;
+    let answer = match handed.body {
         Some(body) => Ok(body),
         None => {
             let code = handed.exception_code.and_then(|code| i32::try_from(code).ok());
@@ -113,5 +124,6 @@ pub(super) fn decode_answer(bytes: &[u8]) -> Result<Vec<u8>, RemoteException> {
             let message = handed.exception_message.unwrap_or_default();
             Err(RemoteException::with_code(class, message, code.unwrap_or(Code::ErrorApplication)))
         }
-    }
+    };
+    (answer, state_id)
 }

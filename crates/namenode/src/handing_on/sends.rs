@@ -1,6 +1,6 @@
 //! The side of a member that follows: it hands a call on, and waits while nobody leads.
 
-use super::call::{CALL, NO_SESSION, OPEN, PROTOCOL, decode_answer, encode};
+use super::call::{CALL, NO_SESSION, OPEN, PROTOCOL, Told, decode_answer, encode};
 use super::proof::{LEN, Of, Secret, SessionKey};
 use crate::standing::{Leader, Standing};
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
@@ -97,8 +97,14 @@ impl HandsOn {
                     };
                     match asked {
                         // It is not ready, or not the leader any more.
-                        Ok(Err(exception)) if is_passing(&exception) && Instant::now() < until => {}
-                        Ok(answer) => return Handed::Answered(answer),
+                        Ok((Err(exception), _))
+                            if is_passing(&exception) && Instant::now() < until => {}
+                        Ok((answer, state_id)) => {
+                            if let (Some(state), Some(last)) = (&call.state, state_id) {
+                                state.tell(last);
+                            }
+                            return Handed::Answered(answer);
+                        }
                         Err(Unanswered::Deposed) => continue,
                         Err(error) => {
                             tracing::debug!(leader = leader.name, %error, "a call has no answer");
@@ -116,11 +122,7 @@ impl HandsOn {
         }
     }
 
-    async fn ask(
-        &self,
-        leader: &Leader,
-        call: &[u8],
-    ) -> Result<Result<Vec<u8>, RemoteException>, Unanswered> {
+    async fn ask(&self, leader: &Leader, call: &[u8]) -> Result<Told, Unanswered> {
         let way = self.way(&leader.rpc);
         let session = way.session(&self.secret).await?;
         match way.call(&session, call).await {
@@ -179,11 +181,7 @@ impl Way {
         }
     }
 
-    async fn call(
-        &self,
-        session: &Session,
-        call: &[u8],
-    ) -> Result<Result<Vec<u8>, RemoteException>, Unanswered> {
+    async fn call(&self, session: &Session, call: &[u8]) -> Result<Told, Unanswered> {
         let number = session.next.fetch_add(1, Ordering::Relaxed);
         let request = HandOnRequestProto {
             session: session.nonce.to_vec(),
@@ -194,7 +192,7 @@ impl Way {
         let told: HandOnResponseProto = match self.client.call(CALL, &request).await {
             // Thrown by who is not ready to take it.
             Err(RpcError::Remote(exception)) if is_passing(&exception) => {
-                return Ok(Err(exception));
+                return Ok((Err(exception), None));
             }
             told => told?,
         };

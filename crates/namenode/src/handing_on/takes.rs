@@ -70,7 +70,10 @@ impl Takes {
         let session = self.proven(session, number, &call, &proof).ok_or_else(no_session)?;
         let is_new = held(&session.come).take(number);
         let answer = match decode(&call).filter(|_| is_new) {
-            Some(call) => answer(call).await,
+            Some(call) => {
+                let state = call.state.clone();
+                (answer(call).await, state.and_then(|state| state.told()))
+            }
             None => return Err(no_session()),
         };
         let answer = encode_answer(answer);

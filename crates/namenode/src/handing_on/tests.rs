@@ -7,7 +7,7 @@ use crate::standing::{Leader, Standing};
 use bytes::Bytes;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::rpc_server::{
-    Authentication, Call, CallerContext, RpcServer, RpcServerOptions, Service, UserInfo,
+    Authentication, Call, CallerContext, RpcServer, RpcServerOptions, Service, StateId, UserInfo,
 };
 use cairn_process::held::held;
 use cairn_wire::RemoteException;
@@ -29,6 +29,7 @@ struct Namespace(Mutex<Vec<Call>>);
 impl Service for Namespace {
     async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
         held(&self.0).push(call.clone());
+        call.tell_state(900);
         match call.method.as_str() {
             "refused" => Err(RemoteException::new(class::FILE_NOT_FOUND, "/a")),
             "held" => std::future::pending().await,
@@ -84,6 +85,7 @@ fn call(method: &str) -> Call {
         connection_protocol: "org.apache.hadoop.hdfs.protocol.ClientProtocol".into(),
         caller_context: Some(CallerContext { context: "job".into(), signature: vec![1, 2] }),
         carrier: "webhdfs",
+        state: Some(Arc::new(StateId::new(77))),
     }
 }
 
@@ -117,10 +119,13 @@ async fn a_call_travels_with_all_that_says_whose_it_is() {
         let sent = Call { user: Arc::new(user), ..call("getFileInfo") };
         let answer = answered(hands_on.hand_on(&sent, standing.clone()).await);
         assert_eq!(answer.unwrap(), b"getFileInfo");
+        assert_eq!(sent.state.as_ref().unwrap().told(), Some(900));
         assert_eq!(format!("{:?}", member.asked().last().unwrap()), format!("{sent:?}"));
     }
-    let refused = answered(hands_on.hand_on(&call("refused"), standing).await);
+    let sent = call("refused");
+    let refused = answered(hands_on.hand_on(&sent, standing).await);
     assert_eq!(refused, Err(RemoteException::new(class::FILE_NOT_FOUND, "/a")));
+    assert_eq!(sent.state.unwrap().told(), Some(900), "also with an exception");
 }
 
 #[tokio::test]

@@ -176,6 +176,7 @@ impl Ask {
             connection_protocol: PROTOCOL.into(),
             caller_context: None,
             carrier: BY_PAGES,
+            state: None,
         }
     }
 }

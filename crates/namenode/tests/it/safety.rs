@@ -36,6 +36,7 @@ fn call_without_identity() -> Call {
         connection_protocol: CLIENT.into(),
         caller_context: None,
         carrier: "rpc",
+        state: None,
     }
 }
 

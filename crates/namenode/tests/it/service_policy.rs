@@ -160,6 +160,7 @@ async fn a_connection_for_one_protocol_is_none_for_another() {
             connection_protocol: GROUPS.into(),
             caller_context: None,
             carrier: "rpc",
+            state: None,
         }
     };
     assert!(protocols.call_now(&call("alice")).is_none(), "groups may have to be asked for");

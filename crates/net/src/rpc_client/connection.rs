@@ -241,6 +241,9 @@ impl Task {
         if !owner.is_empty() && owner != self.client_id {
             return Err(Failure::Lost("an answer for another client".into()));
         }
+        if let (Some(last_seen), Some(entry)) = (&self.options.last_seen, header.state_id) {
+            last_seen.see(entry);
+        }
         let answer = match header.status() {
             Status::Success => Ok(frame),
             Status::Error => Err(Failure::Remote(exception(header.clone()))),

@@ -4,6 +4,7 @@ use cairn_security::client::Credentials;
 use cairn_wire::rpc;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 /// Timeouts and limits of an [`RpcClient`](super::RpcClient). `Default` is Hadoop's defaults.
@@ -23,6 +24,32 @@ pub struct RpcClientOptions {
     pub real_user: Option<String>,
     /// What shows who the client is; `None` where it only says so.
     pub credentials: Option<SharedCredentials>,
+    /// What it and others have seen, for a client that may be answered by followers.
+    pub last_seen: Option<LastSeen>,
+}
+
+/// The last entry of the namespace that any of some clients has seen. Who answers them is to have it.
+///
+/// Source: Hadoop 3.5.0 `ClientGSIContext`.
+#[derive(Clone, Debug)]
+pub struct LastSeen(Arc<AtomicI64>);
+
+impl Default for LastSeen {
+    fn default() -> LastSeen {
+        LastSeen(Arc::new(AtomicI64::new(i64::MIN)))
+    }
+}
+
+impl LastSeen {
+    /// Its number; the least there is for none.
+    pub fn get(&self) -> i64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// One of the clients has seen that entry.
+    pub fn see(&self, entry: i64) {
+        self.0.fetch_max(entry, Ordering::AcqRel);
+    }
 }
 
 /// What shows who a client is.
@@ -45,6 +72,7 @@ impl Default for RpcClientOptions {
             max_response_len: rpc::MAX_FRAME_LEN,
             real_user: None,
             credentials: None,
+            last_seen: None,
         }
     }
 }

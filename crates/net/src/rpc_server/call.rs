@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
 use cairn_security::block_token::BlockTokenId;
@@ -118,6 +119,41 @@ impl std::fmt::Display for Name {
     }
 }
 
+/// The last entry of the namespace that a client has seen before a call, and the last one that may show in its answer. Only
+/// clients that read where others are followed tell the first.
+///
+/// Source: Hadoop 3.5.0 `AlignmentContext`, `GlobalStateIdContext`.
+#[derive(Debug)]
+pub struct StateId {
+    seen: i64,
+    told: AtomicI64,
+}
+
+impl StateId {
+    /// Nothing in the answer.
+    const NONE: i64 = i64::MIN;
+
+    /// Of a client that has seen that entry; less than 1 if none.
+    pub fn new(seen: i64) -> StateId {
+        StateId { seen, told: AtomicI64::new(StateId::NONE) }
+    }
+
+    /// What the client has seen.
+    pub fn seen(&self) -> i64 {
+        self.seen
+    }
+
+    /// Nothing behind that entry shows in the answer.
+    pub fn tell(&self, last: i64) {
+        self.told.fetch_max(last, Ordering::Relaxed);
+    }
+
+    /// What the client is told, if anything.
+    pub fn told(&self) -> Option<i64> {
+        Some(self.told.load(Ordering::Relaxed)).filter(|told| *told != StateId::NONE)
+    }
+}
+
 /// One call with its decoded headers.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -146,6 +182,8 @@ pub struct Call {
     pub caller_context: Option<CallerContext>,
     /// How it came, for audit logs: `rpc`, or what else serves the same calls.
     pub carrier: &'static str,
+    /// Of a client that follows the state of the namespace.
+    pub state: Option<Arc<StateId>>,
 }
 
 /// What a client says of itself (`hadoop.caller.context`). Nobody checks it.
@@ -168,6 +206,13 @@ impl Call {
                 format!("Cannot decode the request of {}: {error}", self.method),
             )
         })
+    }
+
+    /// As [`StateId::tell`], if the client wants to know.
+    pub fn tell_state(&self, last: u64) {
+        if let Some(state) = &self.state {
+            state.tell(i64::try_from(last).unwrap_or(i64::MAX));
+        }
     }
 
     /// Whether it is of the protocol that its connection was set up for.

@@ -33,7 +33,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tracing::debug;
 
-use super::call::{Call, CallerContext, Name, UserInfo};
+use super::call::{Call, CallerContext, Name, StateId, UserInfo};
 use super::caller::{Caller, Identity};
 use super::memory::{SHORT, Share};
 use super::metrics::{Begun, OTHER_ROW, RpcMetrics, Watch};
@@ -314,6 +314,7 @@ impl<S: Service> Connection<S> {
                 call_id,
                 retry_count,
                 client_id: Identity::Usual(usual.client_id),
+                state: usual.state_id.map(StateId::new).map(Arc::new),
                 span: None,
             };
             let taken = self.begin(to, method, (frame.slice(usual.body), memory), None);
@@ -444,7 +445,8 @@ impl<S: Service> Connection<S> {
         let mut header = std::mem::take(&mut request.header);
         let (call_id, retry_count) = (header.call_id, header.retry_count());
         let client_id = Identity::from(std::mem::take(&mut header.client_id));
-        let mut to = Caller { call_id, retry_count, client_id, span: None };
+        let state = header.state_id.map(StateId::new).map(Arc::new);
+        let mut to = Caller { call_id, retry_count, client_id, state, span: None };
         let (method, body) = match request.split_call() {
             Ok(split) => split,
             Err(error) => {
@@ -494,6 +496,7 @@ impl<S: Service> Connection<S> {
             connection_protocol: context.protocol.clone(),
             caller_context,
             carrier: "rpc",
+            state: to.state.clone(),
         };
         let begun = self.watch.begin(method.row);
         let body_len = call.body.len();

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use cairn_security::sasl::Seal;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
-use cairn_wire::proto::common::RpcResponseHeaderProtoRpcErrorCodeProto as Code;
+use cairn_wire::proto::common::{
+    RpcResponseHeaderProto, RpcResponseHeaderProtoRpcErrorCodeProto as Code,
+};
 use cairn_wire::rpc;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
@@ -95,6 +97,7 @@ impl Waiting {
     /// Adds the answer of a call.
     fn answer(&mut self, to: &Caller, result: Result<Vec<u8>, RemoteException>) {
         let (call_id, retry_count, client_id) = (to.call_id, to.retry_count, &*to.client_id);
+        let state_id = to.state_id();
         let told = match &result {
             Ok(message) => message.len(),
             Err(error) => error.message.len(),
@@ -106,9 +109,8 @@ impl Waiting {
                 let is_long = message.len() > LONG;
                 let len = HEAD_MAX + client_id.len() + if is_long { 0 } else { message.len() };
                 let chunk = self.chunk(len);
-                let put =
-                    rpc::put_success_head(call_id, retry_count, client_id, message.len(), chunk);
-                match put {
+                let len = message.len();
+                match rpc::put_success_head(call_id, retry_count, client_id, state_id, len, chunk) {
                     // It is not copied once more.
                     Some(()) if is_long => return self.chunks.push_back(message),
                     Some(()) => return chunk.extend_from_slice(&message),
@@ -122,6 +124,7 @@ impl Waiting {
             Err(error) => error,
         };
         let header = rpc::error_header(call_id, retry_count, client_id, &error);
+        let header = RpcResponseHeaderProto { state_id, ..header };
         self.push(rpc::encode_response(&header, None).unwrap_or_default());
     }
 

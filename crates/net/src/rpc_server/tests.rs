@@ -716,7 +716,7 @@ async fn one_answer_may_be_longer_than_what_may_wait() {
     let answer = |len| {
         let client_id = caller::Identity::Usual([7; 16]);
         outbox.answer(
-            &caller::Caller { call_id: 1, retry_count: 0, client_id, span: None },
+            &caller::Caller { call_id: 1, retry_count: 0, client_id, state: None, span: None },
             Ok(vec![0; len]),
         );
     };

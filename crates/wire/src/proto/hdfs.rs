@@ -2571,6 +2571,9 @@ pub struct HandedAnswerProto {
     /// Field 1003 `exceptionCode`.
     #[prost(uint32, optional, tag = "1003")]
     pub exception_code: ::core::option::Option<u32>,
+    /// Field 1004 `stateId`.
+    #[prost(int64, optional, tag = "1004")]
+    pub state_id: ::core::option::Option<i64>,
 }
 
 /// `hadoop.hdfs.HandedCallProto`.
@@ -2627,6 +2630,9 @@ pub struct HandedCallProto {
     /// Field 1016 `body`.
     #[prost(bytes = "vec", required, tag = "1016")]
     pub body: ::std::vec::Vec<u8>,
+    /// Field 1017 `stateId`.
+    #[prost(int64, optional, tag = "1017")]
+    pub state_id: ::core::option::Option<i64>,
 }
 
 /// `hadoop.hdfs.HandedPageAnswerProto`.

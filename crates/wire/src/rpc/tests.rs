@@ -188,12 +188,15 @@ fn usual_calls_are_read_as_messages_are() {
         client_protocol_version: 1,
     };
     let request = GetFileInfoRequestProto { src: "/a".repeat(100) };
-    for (call_id, retry_count) in [(0, -1), (300, 0), (i32::MAX, 7)] {
+    for (call_id, retry_count, state_id) in
+        [(0, -1, None), (300, 0, Some(7)), (1, 1, Some(i64::MAX)), (i32::MAX, 7, Some(i64::MIN))]
+    {
         let header = request_header(call_id, retry_count, &[0xbb; 16]);
+        let header = RpcRequestHeaderProto { state_id, ..header };
         let frame = &encode_request(&header, &method, &request)[4..];
         let usual = UsualCall::read(frame).expect("a usual call");
         assert_eq!((usual.call_id, usual.retry_count), (call_id, retry_count));
-        assert_eq!(usual.client_id, [0xbb; 16]);
+        assert_eq!((usual.client_id, usual.state_id), ([0xbb; 16], state_id));
         assert_eq!(frame[usual.method.clone()], method.encode_to_vec());
         assert_eq!(frame[usual.body.clone()], request.encode_to_vec());
         for end in 0..frame.len() {
@@ -215,7 +218,6 @@ fn usual_calls_are_read_as_messages_are() {
         request_header(-4, -1, &[0xbb; 16]),
         request_header(1, 0, &[0xbb; 15]),
         request_header(1, 0, &[]),
-        RpcRequestHeaderProto { state_id: Some(7), ..request_header(1, 0, &[0xbb; 16]) },
         RpcRequestHeaderProto { rpc_op: Some(1), ..request_header(1, 0, &[0xbb; 16]) },
         RpcRequestHeaderProto { rpc_kind: None, ..request_header(1, 0, &[0xbb; 16]) },
     ];
@@ -226,20 +228,22 @@ fn usual_calls_are_read_as_messages_are() {
 
 #[test]
 fn heads_of_answers_are_put_as_messages_are() {
-    for (call_id, retry_count, id_len, message_len) in [
-        (0, -1, 16, 0),
-        (1, 0, 0, 1),
-        (200, 64, 16, 127),
-        (i32::MAX, i32::MAX, 200, 128),
-        (-1, -1, 3, 70_000),
+    for (call_id, retry_count, id_len, state_id, message_len) in [
+        (0, -1, 16, None, 0),
+        (1, 0, 0, Some(0), 1),
+        (200, 64, 16, Some(127), 127),
+        (i32::MAX, i32::MAX, 200, Some(i64::MAX), 128),
+        (-1, -1, 3, Some(i64::MIN), 70_000),
     ] {
         let (client_id, message) = (vec![7; id_len], vec![9; message_len]);
         let header = success_header(call_id, retry_count, &client_id);
+        let header = RpcResponseHeaderProto { state_id, ..header };
         let mut frame = b"before".to_vec();
-        put_success_head(call_id, retry_count, &client_id, message_len, &mut frame).expect("short");
+        put_success_head(call_id, retry_count, &client_id, state_id, message_len, &mut frame)
+            .expect("short");
         frame.extend_from_slice(&message);
         let expected = encode_response(&header, Some(&message)).expect("short");
         assert_eq!(frame[6..], expected);
     }
-    assert_eq!(put_success_head(1, 0, &[], i32::MAX as usize, &mut Vec::new()), None);
+    assert_eq!(put_success_head(1, 0, &[], None, i32::MAX as usize, &mut Vec::new()), None);
 }

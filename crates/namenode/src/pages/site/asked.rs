@@ -57,6 +57,7 @@ impl Asked<'_> {
             connection_protocol: CLIENT.into(),
             caller_context: None,
             carrier: "http",
+            state: None,
         };
         let first_line = |refused: RemoteException| refused.first_line().to_string();
         let answer = self.service.call_here(call).await.map_err(first_line)?;
