@@ -31,6 +31,7 @@ mod log;
 pub mod offline;
 mod options;
 mod outcomes;
+mod reading;
 mod recent;
 mod record;
 mod replay;
@@ -491,10 +492,12 @@ impl Namesystem {
                 tracing::error!("the check of the namespace's store has panicked");
             }
         }
-        let lock = held(&self.lock).take();
-        // The next NameNode may have the folder only when nothing is written there any more.
-        self.store.close();
-        drop(lock);
+        // Who only reads leaves the store to whoever has the folder.
+        if let Some(lock) = held(&self.lock).take() {
+            // The next NameNode may have the folder only when nothing is written there any more.
+            self.store.close();
+            drop(lock);
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod error;
 mod forced;
 mod front;
 mod http;
+mod reading;
 mod running;
 
 pub use error::ReplicaError;
@@ -58,6 +59,7 @@ use crate::standing::{Leader, Standing};
 use agreed::{Agreed, data};
 use front::{Front, Leading, Operators};
 use http::{Door, LeadingSite};
+use reading::Reading;
 
 /// How often a leader looks whether it still is one.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -169,7 +171,7 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
             () = watch => {}
         }
     });
-    serving.spawn(rpc.serve(front, run::until_stopped(stopped)));
+    serving.spawn(rpc.serve(Arc::clone(&front), run::until_stopped(stopped)));
     let roles = tokio::spawn(roles.run());
     Ok(RunningReplica {
         rpc_addr,
@@ -177,6 +179,7 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
         https_addr: web_addrs.https,
         standing,
         member,
+        front,
         stop,
         roles,
         serving,
@@ -277,12 +280,15 @@ impl Roles {
     /// Takes what is agreed on, until it leads or is to end. Blocks.
     fn follow(&mut self) -> Result<Next, ReplicaError> {
         let mut follower = self.open()?;
+        // Dropped before the follower.
+        let _reads = Reading(Arc::clone(&self.front));
         let mut look_next = Instant::now();
         loop {
             if self.is_to_end() {
                 return Ok(Next::End);
             }
             if let Some(snapshot) = self.member.snapshot() {
+                self.front.reads().read_from(None, 0);
                 drop(follower);
                 self.install(snapshot);
                 follower = self.open()?;
@@ -290,6 +296,7 @@ impl Roles {
             let entry = self.agreed.next().map_err(|_| self.ended())?;
             if let Some(entry) = entry {
                 let last = self.take(follower.as_mut(), data(&entry))?;
+                self.front.reads().has(last);
                 self.agreed.is_logged(&entry, last);
             }
             if let Some(follower) = &mut follower
@@ -327,6 +334,11 @@ impl Roles {
     fn open(&self) -> Result<Option<Follower>, ReplicaError> {
         let follower = Follower::open(&self.config.name_dir, &self.options)?;
         self.front.know(follower.as_ref().map(|follower| follower.identity().clone()));
+        if let Some(follower) = &follower {
+            let outside = (self.standing.subscribe(), self.rpc.clone());
+            let configured = (&self.config, self.options.superuser.as_str());
+            reading::begin(&self.front, follower, configured, outside);
+        }
         Ok(follower)
     }
 

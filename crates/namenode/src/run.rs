@@ -2,12 +2,15 @@
 //!
 //! What its parts are told of its settings is in `config/parts.rs`, the loops over the cluster in `run/loops.rs`.
 
+mod assembly;
 mod error;
 mod loops;
 mod opening;
 mod site;
 mod web_ports;
 
+pub(crate) use assembly::reading;
+use assembly::{Parts, open_audit};
 pub use error::StartError;
 use opening::complete_blocks;
 pub(crate) use opening::{
@@ -17,47 +20,32 @@ pub(crate) use web_ports::{WebAddrs, WebPorts};
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cairn_access::groups::Groups;
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::query;
 use cairn_net::Boxed;
 use cairn_net::http::Handler;
 use cairn_net::rpc_server::{RpcMetrics, RpcServer};
-use cairn_operate::reconfiguration::Reconfiguration;
-use cairn_operate::workers::{Kind, Worker, Workers};
+use cairn_operate::workers::{Kind, Worker};
 use cairn_process::descriptors;
 use cairn_process::held;
 use cairn_process::lasting;
-use cairn_redundancy::Cluster;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::audit::AuditLog;
-use crate::block_tokens::BlockTokens;
 use crate::caching;
-use crate::clock::wall_ms;
-use crate::config::{NameNodeConfig, parts};
+use crate::config::NameNodeConfig;
 use crate::contiguous;
 use crate::converted;
-use crate::diff_listings::DiffListings;
 use crate::journal::agree::{Agree, Agreement};
-use crate::keeper::{Keeper, Teller};
+use crate::keeper::Teller;
 use crate::kept_reports::KeptReports;
-use crate::key_provider::KeyProvider;
 use crate::lazy_files;
 use crate::lead::Lead;
 use crate::node::NameNode;
-use crate::node::caching::Caching;
-use crate::node::encoded::EncodedGroups;
-use crate::node::group_work::GroupWork;
-use crate::node::missing_trash::MissingTrash;
-use crate::node::reencryptor::Reencryptor;
-use crate::node::satisfier::Satisfier;
-use crate::operations::Operations;
 use crate::pages;
 use crate::protocol::{PlainProtocols, Protocols};
 use crate::ranger::Ranger;
@@ -73,9 +61,6 @@ use crate::workers;
 
 /// How long a service rests after it has failed.
 const SERVICE_REST: Duration = Duration::from_secs(60);
-
-/// Walks over large trees for clients at a time.
-const WALKS: usize = 4;
 
 /// A NameNode that serves. Dropping it stops it at once; see [`RunningNameNode::shutdown`].
 pub struct RunningNameNode {
@@ -177,10 +162,8 @@ impl NameNode {
             let topology = tokio::task::spawn_blocking(move || Topology::open(&lists, &orders));
             let topology = topology.await.map_err(|_| StartError::Interrupted)??;
             let audit = config.audit.clone();
-            let audit = tokio::task::spawn_blocking(move || AuditLog::open(&audit));
-            let audit = audit.await.map_err(|_| StartError::Interrupted)?.map_err(|source| {
-                StartError::Audit { path: config.audit.file.clone().unwrap_or_default(), source }
-            })?;
+            let audit = tokio::task::spawn_blocking(move || open_audit(&audit));
+            let audit = audit.await.map_err(|_| StartError::Interrupted)??;
             let ranger = config.ranger.clone();
             let opened = tokio::task::spawn_blocking(move || ranger.map(Ranger::open)).await;
             let ranger = opened.map_err(|_| StartError::Interrupted)?;
@@ -210,57 +193,26 @@ impl NameNode {
             let rpc_addr = rpc.as_ref().map_or(own_addr, RpcServer::local_addr);
             let rpc = rpc.map(|rpc| rpc.counting_in(Arc::clone(&rpc_metrics)));
             let plain_rpc = plain_rpc.map(|rpc| rpc.counting_in(Arc::clone(&rpc_metrics)));
-            let groups = Groups::new(&config.groups);
-            let keeper =
-                Arc::new(Keeper::new(Cluster::new(parts::cluster_config(&config)), ns.clock()));
-            let inputs = Arc::clone(ns.last_inputs());
-            let teller = Teller { keeper: Arc::clone(&keeper), reader: ns.reader(), inputs };
-            ns.listen(Arc::new(teller));
-            let block_tokens = BlockTokens::new(config.block_tokens.as_ref())
-                .map_err(|error| StartError::NoRandomness { why: error.to_string() })?;
-            let node = Arc::new(NameNode {
+            let parts = Parts {
+                config,
+                superuser,
+                ns,
                 standing,
                 lead,
-                keeper,
-                block_tokens,
-                operations: Operations::default(),
-                reconfiguration: Reconfiguration::new(
-                    config.reload.clone(),
-                    NameNodeConfig::live(),
-                ),
-                walks: Arc::new(Semaphore::new(WALKS)),
-                groups,
-                access: Mutex::new(Arc::new(access)),
-                caching: Caching::default(),
-                satisfier: Satisfier::new(config.satisfier_mode, config.satisfier_queue_limit),
-                keys: config
-                    .encryption
-                    .key_provider
-                    .clone()
-                    .map(|path| KeyProvider::new(path, &superuser, &config.encryption)),
-                reencryptor: Reencryptor::default(),
                 topology,
-                superuser,
-                audit: audit.map(Arc::new),
+                access,
+                audit,
                 ranger,
-                rpc_addr,
-                rpc_metrics,
+                rpc: (rpc_addr, rpc_metrics),
                 http_addr: web_ports.addrs().http,
-                started_ms: wall_ms(),
-                encoded: EncodedGroups::default(),
-                group_work: GroupWork::default(),
-                garbage: Notify::new(),
-                is_stopping: AtomicBool::new(false),
-                missing_trash: MissingTrash::default(),
-                ordering: tokio::sync::Mutex::default(),
-                upgrading: tokio::sync::Mutex::default(),
-                restores_storage: AtomicBool::new(false),
-                diff_listings: DiffListings::default(),
-                saved: Mutex::new((wall_ms(), ns.last_sequence())),
-                workers: Workers::new(),
-                ns,
-                config,
-            });
+            };
+            let node = parts.assemble()?;
+            let teller = Teller {
+                keeper: Arc::clone(&node.keeper),
+                reader: node.ns.reader(),
+                inputs: Arc::clone(node.ns.last_inputs()),
+            };
+            node.ns.listen(Arc::new(teller));
             node.release_deletions();
             if let Some(restored) = node.ns.restored() {
                 let sequence = restored.sequence;

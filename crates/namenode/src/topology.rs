@@ -31,8 +31,8 @@ pub const DEFAULT_RACK: &str = "/default-rack";
 /// Longest output of a program that is read, bytes.
 const MAX_OUTPUT_LEN: usize = 1 << 20;
 
-/// Racks and the lists of DataNodes that may serve.
-#[derive(Debug)]
+/// Racks and the lists of DataNodes that may serve. By default nothing is known of any.
+#[derive(Debug, Default)]
 pub struct Topology {
     source: RackSource,
     state: RwLock<State>,

@@ -136,6 +136,14 @@ impl Follower {
         &self.identity
     }
 
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    pub(super) fn recent(&self) -> &Arc<Recent> {
+        &self.recent
+    }
+
     /// The last entry that it has.
     pub fn last(&self) -> u64 {
         self.store.applied()

@@ -4,7 +4,9 @@ use super::{
     CLIENT, DATANODE, HA, LIFELINE, NAMENODE, REFRESH_ANY, REFRESH_POLICY, REFRESH_QUEUE,
     REFRESH_USERS, USER_MAPPINGS,
 };
+use cairn_net::rpc_server::Call;
 use cairn_operate::reconfiguration;
+use cairn_wire::proto::hdfs as pb;
 
 /// Who answers a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,54 @@ pub(crate) fn answers(protocol: &str, method: &str) -> Answers {
     }
 }
 
+/// Calls of `ClientProtocol` that read names and nothing else, so that a member can answer them that follows, of clients
+/// that say what they have seen. The two listings do if they want no locations.
+///
+/// Source: Hadoop 3.5.0 `ReadOnly`, `GlobalStateIdContext#isCoordinatedCall`, without those that need to know of DataNodes,
+/// of work under way or of events.
+const OF_NAMES: [&str; 24] = [
+    "checkAccess",
+    "getAclStatus",
+    "getBatchedListing",
+    "getContentSummary",
+    "getEZForPath",
+    "getEnclosingRoot",
+    "getErasureCodingCodecs",
+    "getErasureCodingPolicies",
+    "getErasureCodingPolicy",
+    "getFileInfo",
+    "getFileLinkInfo",
+    "getLinkTarget",
+    "getListing",
+    "getPreferredBlockSize",
+    "getSnapshotDiffReport",
+    "getSnapshotDiffReportListing",
+    "getSnapshotListing",
+    "getSnapshottableDirListing",
+    "getStoragePolicies",
+    "getStoragePolicy",
+    "getXAttrs",
+    "isFileClosed",
+    "listEncryptionZones",
+    "listXAttrs",
+];
+
+/// Whether a member that follows can answer it.
+pub(crate) fn reads_names(call: &Call) -> bool {
+    if call.protocol != CLIENT || call.version != 1 || !OF_NAMES.contains(&call.method.as_str()) {
+        return false;
+    }
+    match call.method.as_str() {
+        "getListing" => {
+            call.decode().is_ok_and(|asked: pb::GetListingRequestProto| !asked.need_location)
+        }
+        "getBatchedListing" => {
+            call.decode().is_ok_and(|asked: pb::GetBatchedListingRequestProto| !asked.need_location)
+        }
+        _ => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,7 +117,10 @@ mod tests {
         assert_eq!(of(Answers::Leader).len(), methods.len() - OF_MEMBER.len() - 1);
         // As the page for operators has it.
         let page = include_str!("../../../../docs/operations/high-availability.md");
-        for method in OF_MEMBER {
+        for method in OF_NAMES {
+            assert!(methods.contains(&method), "{method}");
+        }
+        for method in OF_MEMBER.iter().chain(&OF_NAMES) {
             assert!(page.contains(&format!("`{method}`")), "{method}");
         }
     }

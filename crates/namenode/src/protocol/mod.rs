@@ -14,12 +14,13 @@ pub mod reconfigure;
 pub mod storage_policy;
 pub mod user_mappings;
 
-pub(crate) use answers::{Answers, answers};
+pub(crate) use answers::{Answers, answers, reads_names};
 
 pub use crate::refusal;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cairn_net::rpc_server::{Call, Service, UserInfo};
 use cairn_operate::reconfiguration;
@@ -74,6 +75,30 @@ pub(crate) fn logged(call: &Call, answer: Answer) -> Result<Vec<u8>, RemoteExcep
     })
 }
 
+/// How long a call waits for what its client has seen.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Whether a client has seen something that is not there to be read yet.
+fn lacks(node: &NameNode, call: &Call) -> bool {
+    let last = || i64::try_from(node.ns.last_sequence()).unwrap_or(i64::MAX);
+    call.state.as_ref().is_some_and(|state| state.seen() > last())
+}
+
+/// Waits for what the client has seen: a member that follows may have shown it a moment before this one, which leads, does.
+/// What does not come is of a time before the namespace was restored.
+async fn catch_up(node: &NameNode, call: &Call) {
+    let until = Instant::now() + PATIENCE;
+    while lacks(node, call) && Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// An answer, if it may be given, and with it how far the namespace is: what shows in it is no later.
+fn told(node: &NameNode, call: &Call, answer: Answer) -> Answer {
+    call.tell_state(node.ns.last_sequence());
+    node.if_it_may(answer)
+}
+
 /// Handles a client's or an operator's call by `handled`, and tells of it.
 async fn audited(node: &NameNode, call: &Call, handled: impl Future<Output = Answer>) -> Answer {
     let Some(audit) = &node.audit else { return handled.await };
@@ -88,6 +113,7 @@ impl Service for Protocols {
         let node = &*self.0;
         call.check_protocol(SERVED)?;
         node.authorize_call(&call).await?;
+        catch_up(node, &call).await;
         let answer: Answer = match call.protocol.as_str() {
             CLIENT => audited(node, &call, client::handle(node, &call)).await,
             DATANODE => datanode::handle(node, &call).await,
@@ -108,13 +134,16 @@ impl Service for Protocols {
             REFRESH_ANY => user_mappings::generic_refresh(node, &call).await,
             _ => Err(call.unknown_protocol().into()),
         };
-        logged(&call, node.if_it_may(answer))
+        logged(&call, told(node, &call, answer))
     }
 
     fn call_now(&self, call: &Call) -> Option<Result<Vec<u8>, RemoteException>> {
         let is_read = call.protocol == CLIENT && call.version == 1 && client::is_read(&call.method);
         let node = &*self.0;
-        if !is_read || node.config.service_policy.is_some() && !call.is_of_its_connection() {
+        if !is_read
+            || lacks(node, call)
+            || node.config.service_policy.is_some() && !call.is_of_its_connection()
+        {
             return None;
         }
         let caller = node.caller_now(call)?;
@@ -123,7 +152,7 @@ impl Service for Protocols {
         if let (Some(audit), Some(begun)) = (&node.audit, begun) {
             audit.end(&node.ns, call, begun, &answer);
         }
-        Some(logged(call, node.if_it_may(answer)))
+        Some(logged(call, told(node, call, answer)))
     }
 
     fn authority(&self) -> Option<&dyn Authority> {
@@ -147,8 +176,9 @@ impl Service for PlainProtocols {
             return self.0.call(call).await;
         }
         node.authorize_call(&call).await?;
+        catch_up(node, &call).await;
         let answer = audited(node, &call, client::plain::handle(node, &call)).await;
-        logged(&call, node.if_it_may(answer))
+        logged(&call, told(node, &call, answer))
     }
 
     fn authority(&self) -> Option<&dyn Authority> {

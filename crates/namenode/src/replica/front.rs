@@ -4,6 +4,7 @@
 //! under way when the lead was lost is repeated at the next leader, which knows by its number whether it was carried out.
 
 mod members;
+mod reads;
 
 use crate::config::quorum::QuorumConfig;
 use crate::handing_on::{self, BY_PAGES, Handed, HandsOn, Secret, Takes};
@@ -33,6 +34,8 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
+
+pub(super) use reads::Reads;
 
 /// How long a call waits for a leader that is ready.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -79,6 +82,7 @@ pub(super) struct Front {
     /// None where clients are to go to the leader themselves.
     hands_on: Option<HandsOn>,
     takes: Takes,
+    reads: Reads,
 }
 
 impl Front {
@@ -99,6 +103,7 @@ impl Front {
             kept,
             hands_on: config.forwards.then(|| HandsOn::new(secret.clone(), PATIENCE)),
             takes: Takes::new(secret)?,
+            reads: Reads::default(),
         })
     }
 
@@ -110,6 +115,11 @@ impl Front {
     /// From now on that is the namespace that DataNodes are told of.
     pub fn know(&self, identity: Option<Identity>) {
         *held_write(&self.identity) = identity;
+    }
+
+    /// What this member reads while it follows.
+    pub fn reads(&self) -> &Reads {
+        &self.reads
     }
 
     /// The NameNode of this member, while it leads.
@@ -199,8 +209,16 @@ impl Front {
                 return logged(call, answer(&HAServiceStateResponseProto { state: state as i32 }));
             }
             (Answers::Leader, Some(hands_on)) => {
+                if let Some(answer) = self.reads.answer(call, &standing).await {
+                    return answer;
+                }
                 match hands_on.hand_on(call, self.standing.clone()).await {
-                    Handed::Answered(answer) => return answer,
+                    Handed::Answered(answer) => {
+                        if self.standing() == standing {
+                            self.reads.heard(&standing, call);
+                        }
+                        return answer;
+                    }
                     Handed::Leads => Refusal::standby(&standing),
                 }
             }
@@ -381,7 +399,11 @@ impl Service for Front {
     }
 
     fn call_now(&self, call: &Call) -> Option<Result<Vec<u8>, RemoteException>> {
-        let answer = self.leading()?.service.call_now(call)?;
+        let Some(Leading { service, .. }) = self.leading() else {
+            self.hands_on.as_ref()?;
+            return self.reads.answer_now(call, &self.standing.borrow());
+        };
+        let answer = service.call_now(call)?;
         // It is asked once more, and waits.
         let waits = self.hands_on.is_some()
             && answers(&call.protocol, &call.method) == Answers::Leader

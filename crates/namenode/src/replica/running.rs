@@ -1,6 +1,7 @@
 //! A member as whoever has started it sees it.
 
 use super::error::ReplicaError;
+use super::front::Front;
 use crate::quorum::Member;
 use crate::standing::Standing;
 use cairn_quorum::{MemberId, Membership};
@@ -23,6 +24,7 @@ pub struct RunningReplica {
     pub https_addr: Option<SocketAddr>,
     pub(super) standing: watch::Receiver<Standing>,
     pub(super) member: Arc<Member>,
+    pub(super) front: Arc<Front>,
     pub(super) stop: watch::Sender<bool>,
     pub(super) roles: JoinHandle<Result<(), ReplicaError>>,
     pub(super) serving: JoinSet<()>,
@@ -42,6 +44,11 @@ impl RunningReplica {
     /// Which of them it is.
     pub fn id(&self) -> MemberId {
         self.member.id()
+    }
+
+    /// Reads that it has answered while another one led.
+    pub fn reads(&self) -> u64 {
+        self.front.reads().answered()
     }
 
     /// Completes when it has stopped by itself, and says why.

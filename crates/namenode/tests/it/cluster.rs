@@ -6,7 +6,7 @@ use std::time::Duration;
 use cairn_access::groups::GroupsConfig;
 use cairn_namenode::config::SatisfierMode;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
-use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
+use cairn_net::rpc_client::{LastSeen, RpcClient, RpcClientOptions, RpcError};
 use cairn_wire::proto::{common, datanode as dn, hdfs as pb};
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -50,6 +50,13 @@ impl Client {
     /// Of a NameNode that may be another process.
     pub fn at(addr: &str, protocol: &'static str, user: &str) -> Client {
         Client(RpcClient::new(addr, protocol, user, RpcClientOptions::default()))
+    }
+
+    /// Of one that may be answered by members that follow.
+    pub fn seeing(addr: &str, protocol: &'static str, user: &str, last_seen: &LastSeen) -> Client {
+        let last_seen = Some(last_seen.clone());
+        let options = RpcClientOptions { last_seen, ..RpcClientOptions::default() };
+        Client(RpcClient::new(addr, protocol, user, options))
     }
 
     pub async fn call<A: Message, B: Message + Default>(

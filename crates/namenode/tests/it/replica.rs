@@ -1,6 +1,8 @@
 //! Members of a quorum in this process: one founds, the others join, one leads; when it ends another one goes on with all
 //! that was acknowledged, and nobody else answers.
 
+mod reads;
+
 use crate::backup::keep;
 use crate::cluster::{CLIENT, Client, FakeDataNode, config};
 use crate::upgrade::upgrade;

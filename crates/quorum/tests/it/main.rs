@@ -37,6 +37,7 @@ fn nothing_acknowledged_is_lost_and_nothing_stale_is_read() {
     let (mut acknowledged, mut reads, mut terms, mut cut) = (0, 0, 0, 0);
     let (mut replaced, mut handed, mut out) = (0, 0, 0);
     let (mut answered, mut refused, mut repeated, mut followed) = (0, 0, 0, 0);
+    let (mut elsewhere, mut behind) = (0, 0);
     let seeds = std::env::var("QUORUM_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     let seeds = seeds.unwrap_or(SEEDS);
     for seed in (0..seeds).chain([TWO_LOST]) {
@@ -53,6 +54,8 @@ fn nothing_acknowledged_is_lost_and_nothing_stale_is_read() {
         refused += world.callers.refused;
         repeated += world.callers.repeated;
         followed += world.nodes.followed;
+        elsewhere += world.callers.followed;
+        behind += world.callers.behind;
     }
     // The faults are there, and work is done in spite of them.
     assert!(acknowledged > 100 * seeds, "{acknowledged}");
@@ -65,6 +68,8 @@ fn nothing_acknowledged_is_lost_and_nothing_stale_is_read() {
     assert!(answered > 50 * seeds && refused > 5 * seeds, "{answered} {refused}");
     assert!(repeated > seeds, "{repeated}");
     assert!(followed > 3 * seeds, "{followed}");
+    // Members that follow have answered, and not always with the latest.
+    assert!(elsewhere > 10 * seeds && behind > seeds / 2, "{elsewhere} {behind}");
 }
 
 /// Each is found within so many seeds.
@@ -113,6 +118,16 @@ fn a_refusal_by_a_leader_that_was_deposed_is_found() {
 #[test]
 fn a_claim_by_the_last_entry_that_was_appended_is_found() {
     is_found(Mistake::ClaimByAppended);
+}
+
+#[test]
+fn a_read_where_what_its_client_has_seen_has_not_come_is_found() {
+    is_found(Mistake::ReadUnseen);
+}
+
+#[test]
+fn a_leader_that_has_not_what_others_have_shown_its_client_is_found() {
+    is_found(Mistake::LeadUnseen);
 }
 
 #[test]

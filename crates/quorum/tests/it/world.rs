@@ -40,6 +40,10 @@ pub enum Mistake {
     AnswerWithoutLease,
     /// DataNodes are told the last entry that was appended, and no term.
     ClaimByAppended,
+    /// Who follows answers reads by what it has, whatever the client has seen.
+    ReadUnseen,
+    /// So does who leads.
+    LeadUnseen,
 }
 
 /// Numbers by a seed (splitmix64).

@@ -241,7 +241,10 @@ pub async fn get_ha_service_state(_node: &NameNode, call: &Call) -> Answer {
     answer(&pb::HAServiceStateResponseProto { state: HAServiceStateProto::Active as i32 })
 }
 
-/// Nothing to wait for: every read sees every change that was answered before it.
+/// Nothing to wait for: every read here sees every change that was answered before it. What the client takes along is the
+/// state that the answer tells of.
+///
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#msync`.
 pub async fn msync(_node: &NameNode, call: &Call) -> Answer {
     let _: pb::MsyncRequestProto = call.decode()?;
     answer(&pb::MsyncResponseProto {})

@@ -1,5 +1,5 @@
 //! Clients that make and remove files, look for them, and repeat what they had no answer to at whatever member; and a model
-//! of what they may be told.
+//! of what they may be told. Members that follow answer looks too, if they have what the client has seen.
 
 use super::{Mistake, TURN, World};
 use crate::world::names::{self, Names};
@@ -24,7 +24,12 @@ pub fn root() -> Caller {
 pub enum Wish {
     Create,
     Delete,
+    /// The answer is that of the leader.
     Look,
+    /// The answer may be that of anybody who has what the client has seen.
+    LookAnywhere,
+    /// How far the leader is.
+    Sync,
 }
 
 /// A call without an answer.
@@ -45,6 +50,7 @@ pub enum Answer {
     Removed(bool),
     Refused,
     Is(bool),
+    Synced,
     /// What it would have been told before.
     Repeated(Box<Answer>),
 }
@@ -71,7 +77,7 @@ impl Call {
     fn command(&self) -> Option<Command> {
         let path = path(self.file);
         match self.wish {
-            Wish::Look => None,
+            Wish::Look | Wish::LookAnywhere | Wish::Sync => None,
             Wish::Delete => Some(Delete { path, recursive: false }.into()),
             Wish::Create => {
                 let create = Create {
@@ -101,6 +107,8 @@ pub struct Callers {
     /// The member that each asked last.
     at: [usize; CLIENTS],
     numbers: [i32; CLIENTS],
+    /// The last entry that each has seen.
+    seen: [u64; CLIENTS],
     /// A bit for each file that is there after an entry.
     files: BTreeMap<u64, u8>,
     /// Which entry has carried out a call, and what its caller is to be told.
@@ -108,6 +116,9 @@ pub struct Callers {
     pub answered: u64,
     pub refused: u64,
     pub repeated: u64,
+    /// Looks that were answered by members that follow, and those of them that did not see everything.
+    pub followed: u64,
+    pub behind: u64,
 }
 
 impl Callers {
@@ -146,13 +157,23 @@ impl Callers {
         }
     }
 
+    /// A client has its answer, which shows what there is up to an entry.
+    fn ends(&mut self, call: &Call, upto: u64) {
+        self.calls[call.client] = None;
+        self.seen[call.client] = self.seen[call.client].max(upto);
+        self.answered += 1;
+    }
+
     /// Whether `call` may be told that by who has everything up to `upto`, and no more.
     fn may_be_told(&self, call: &Call, answer: &Answer, upto: u64) -> Result<(), String> {
         let files = self.files.range(..=upto).next_back().map_or(0, |(_, files)| *files);
         let is_there = files & 1 << call.file != 0;
         let done = self.done.get(&call.id());
+        let has_seen = upto >= self.seen[call.client];
         let may_be = match answer {
-            Answer::Is(is) => *is == is_there && upto >= call.began,
+            Answer::Is(is) if call.wish == Wish::LookAnywhere => *is == is_there && has_seen,
+            Answer::Is(is) => *is == is_there && upto >= call.began && has_seen,
+            Answer::Synced => upto >= call.began && has_seen,
             Answer::Refused => is_there && done.is_none() && upto >= call.began,
             Answer::Repeated(first) => {
                 done.is_some_and(|(index, told)| *index <= upto && told == &**first)
@@ -180,11 +201,23 @@ impl World {
             Some(call) => call,
             None => {
                 self.callers.numbers[client] += 1;
-                let wish = [Wish::Create, Wish::Delete, Wish::Look][self.dice.below(3) as usize];
+                let wish = [
+                    Wish::Create,
+                    Wish::Create,
+                    Wish::Delete,
+                    Wish::Look,
+                    Wish::LookAnywhere,
+                    Wish::LookAnywhere,
+                    Wish::Sync,
+                ][self.dice.below(7) as usize];
                 let (number, file) = (self.callers.numbers[client], self.dice.below(FILES));
                 let call = Call { client, number, wish, file, began: self.told };
                 *self.callers.calls[client].insert(call)
             }
+        };
+        let at = match call.wish {
+            Wish::LookAnywhere => self.dice.below(3) as usize,
+            _ => at,
         };
         if !self.is_running(at) {
             return Ok(());
@@ -192,15 +225,42 @@ impl World {
         let now_ms = self.now.as_millis() as u64;
         let Some(process) = &mut self.places[at].process else { return Ok(()) };
         if process.quorum.role() != (Role::Leader { is_ready: true }) {
-            return Ok(());
+            return self.look_where_it_follows(at, &call);
         }
         process.names.lead(process.quorum.term(), process.agreed);
         if let Some(command) = call.command() {
             process.names.call(&mut process.quorum, &call, command, now_ms);
             return Ok(());
         }
-        let (is_there, upto) = (process.names.has(&path(call.file)), process.agreed);
-        self.tell(at, &call, &Answer::Is(is_there), upto, false)
+        let upto = process.agreed;
+        // Others may have agreed on it, and shown it, while its own disk has it not yet.
+        let is_behind = upto < self.callers.seen[call.client];
+        if is_behind && self.mistake != Some(Mistake::LeadUnseen) {
+            return Ok(());
+        }
+        let answer = match call.wish {
+            Wish::Sync => Answer::Synced,
+            _ => Answer::Is(process.names.has(&path(call.file))),
+        };
+        self.tell(at, &call, &answer, upto, false)
+    }
+
+    /// A member that follows answers, if it has what the client has seen.
+    fn look_where_it_follows(&mut self, at: usize, call: &Call) -> Result<(), String> {
+        let Some(process) = &self.places[at].process else { return Ok(()) };
+        let follows = process.quorum.role() == Role::Follower && process.quorum.leader().is_some();
+        let has_seen = process.agreed >= self.callers.seen[call.client]
+            || self.mistake == Some(Mistake::ReadUnseen);
+        if call.wish != Wish::LookAnywhere || !follows || !has_seen {
+            return Ok(());
+        }
+        let (answer, upto) = (Answer::Is(process.names.has(&path(call.file))), process.agreed);
+        let told = self.callers.may_be_told(call, &answer, upto);
+        told.map_err(|why| format!("by {at}, which follows: {why}"))?;
+        self.callers.behind += u64::from(upto < self.told);
+        self.callers.followed += 1;
+        self.callers.ends(call, upto);
+        Ok(())
     }
 
     /// Who leads is cut off until another one does, if `begins`. When it is back, an operator has it lead again.
@@ -266,8 +326,7 @@ impl World {
         let told = self.callers.may_be_told(call, answer, upto);
         told.map_err(|why| format!("by {at}: {why}"))?;
         self.told = self.told.max(upto);
-        self.callers.calls[call.client] = None;
-        self.callers.answered += 1;
+        self.callers.ends(call, upto);
         self.callers.refused += u64::from(*answer == Answer::Refused);
         self.callers.repeated += u64::from(matches!(answer, Answer::Repeated(_)));
         Ok(())

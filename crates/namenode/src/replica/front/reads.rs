@@ -1,0 +1,129 @@
+//! Reads of names that a member answers while it follows: of clients that say what they have seen, from a state that has it.
+//!
+//! Such a client gets what it has seen and perhaps more, but perhaps not what others have been told since: for that it asks
+//! the leader how far it is (`msync`) and says so with its next read. A client that says nothing is answered by the leader.
+//! A member that lacks what a client has seen waits for it for a moment, and then leaves the call to the leader, as it does
+//! while it does not hear of one, and while it does not know that the leader tells clients how far it is: an earlier build
+//! does not.
+//!
+//! Source: Hadoop 3.5.0 `GlobalStateIdContext`, `Server.Handler#run`. Deviation: Hadoop's observers refuse what they do not
+//! answer.
+
+use crate::protocol::{Protocols, reads_names};
+use crate::standing::Standing;
+use cairn_net::rpc_server::{Call, Service};
+use cairn_process::held::{held_read, held_write};
+use cairn_wire::RemoteException;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a read waits until what its client has seen has come here.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Entries that may come in that time. Who lacks more leaves the call to the leader at once.
+const LAG_MAX: i64 = 5_000;
+
+type Answered = Result<Vec<u8>, RemoteException>;
+
+/// See the module.
+pub(in crate::replica) struct Reads {
+    /// What reads, while this member follows and has a namespace.
+    names: RwLock<Option<Arc<Protocols>>>,
+    /// The last entry that is there to be read.
+    applied: watch::Sender<u64>,
+    /// The last term whose leader is known to tell clients how far it is.
+    tells_in: AtomicU64,
+    /// Reads that were answered here since the start.
+    answered: AtomicU64,
+}
+
+impl Default for Reads {
+    fn default() -> Reads {
+        Reads {
+            names: RwLock::default(),
+            applied: watch::Sender::new(0),
+            tells_in: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Reads {
+    /// From now on that is read, which has the entries up to `last`; none while this member does not follow.
+    pub fn read_from(&self, names: Option<Arc<Protocols>>, last: u64) {
+        self.applied.send_replace(last);
+        *held_write(&self.names) = names;
+    }
+
+    /// The entries up to that one are there to be read.
+    pub fn has(&self, last: u64) {
+        self.applied.send_if_modified(|applied| std::mem::replace(applied, last) != last);
+    }
+
+    /// Reads that were answered here since the start.
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// The leader has answered a call.
+    pub fn heard(&self, standing: &Standing, call: &Call) {
+        let told = call.state.as_ref().and_then(|state| state.told());
+        if let (Standing::Follows { term, .. }, Some(_)) = (standing, told) {
+            self.tells_in.fetch_max(*term, Ordering::Relaxed);
+        }
+    }
+
+    /// What may answer a call, and the entry that it needs.
+    fn of(&self, call: &Call, standing: &Standing) -> Option<(Arc<Protocols>, i64)> {
+        let seen = call.state.as_ref()?.seen();
+        let Standing::Follows { term, .. } = standing else { return None };
+        if *term != self.tells_in.load(Ordering::Relaxed) || !reads_names(call) {
+            return None;
+        }
+        Some((held_read(&self.names).clone()?, seen))
+    }
+
+    fn lacks(&self, seen: i64) -> i64 {
+        let applied = i64::try_from(*self.applied.borrow()).unwrap_or(i64::MAX);
+        seen.saturating_sub(applied)
+    }
+
+    /// Answers a call if that takes no wait.
+    pub fn answer_now(&self, call: &Call, standing: &Standing) -> Option<Answered> {
+        let (names, seen) = self.of(call, standing)?;
+        if self.lacks(seen) > 0 {
+            return None;
+        }
+        let answer = names.call_now(call)?;
+        self.if_it_holds(&names, answer)
+    }
+
+    /// Answers a call, unless it is for the leader to answer.
+    pub async fn answer(&self, call: &Call, standing: &Standing) -> Option<Answered> {
+        let (names, seen) = self.of(call, standing)?;
+        if self.lacks(seen) > LAG_MAX {
+            return None;
+        }
+        let mut applied = self.applied.subscribe();
+        let has_seen = applied.wait_for(|_| self.lacks(seen) <= 0);
+        // The sender lives as long as `self`.
+        let _ = tokio::time::timeout(PATIENCE, has_seen).await.ok()?;
+        let answer = match names.call_now(call) {
+            Some(answer) => answer,
+            None => names.call(call.clone()).await,
+        };
+        self.if_it_holds(&names, answer)
+    }
+
+    /// An answer, unless what it was read from has been closed since, so that it may be a failure to read.
+    fn if_it_holds(&self, names: &Arc<Protocols>, answer: Answered) -> Option<Answered> {
+        let is_open = held_read(&self.names).as_ref().is_some_and(|now| Arc::ptr_eq(now, names));
+        if answer.is_err() && !is_open {
+            return None;
+        }
+        self.answered.fetch_add(1, Ordering::Relaxed);
+        Some(answer)
+    }
+}

@@ -1,0 +1,133 @@
+//! A NameNode out of what was opened for it, without sockets and loops: for who serves, and for who only reads what a member
+//! of a quorum follows.
+
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use cairn_access::access::Access;
+use cairn_access::groups::Groups;
+use cairn_net::rpc_server::RpcMetrics;
+use cairn_operate::reconfiguration::Reconfiguration;
+use cairn_operate::workers::Workers;
+use cairn_redundancy::Cluster;
+use tokio::sync::{Notify, Semaphore, watch};
+
+use super::error::StartError;
+use crate::audit::AuditLog;
+use crate::block_tokens::BlockTokens;
+use crate::clock::wall_ms;
+use crate::config::{AuditConfig, NameNodeConfig, parts};
+use crate::diff_listings::DiffListings;
+use crate::journal::Namesystem;
+use crate::keeper::Keeper;
+use crate::key_provider::KeyProvider;
+use crate::lead::Lead;
+use crate::node::NameNode;
+use crate::node::caching::Caching;
+use crate::node::encoded::EncodedGroups;
+use crate::node::group_work::GroupWork;
+use crate::node::missing_trash::MissingTrash;
+use crate::node::reencryptor::Reencryptor;
+use crate::node::satisfier::Satisfier;
+use crate::operations::Operations;
+use crate::ranger::Ranger;
+use crate::standing::Standing;
+use crate::topology::Topology;
+
+/// Walks over large trees for clients at a time.
+const WALKS: usize = 4;
+
+/// See the module.
+pub(super) struct Parts {
+    pub config: NameNodeConfig,
+    pub superuser: String,
+    pub ns: Arc<Namesystem>,
+    pub standing: watch::Receiver<Standing>,
+    pub lead: Option<Arc<Lead>>,
+    pub topology: Topology,
+    pub access: Access,
+    pub audit: Option<AuditLog>,
+    pub ranger: Option<Ranger>,
+    /// Where RPC is served, and what counts its calls.
+    pub rpc: (SocketAddr, Arc<RpcMetrics>),
+    pub http_addr: Option<SocketAddr>,
+}
+
+impl Parts {
+    pub fn assemble(self) -> Result<Arc<NameNode>, StartError> {
+        let Parts { config, superuser, ns, standing, lead, topology, .. } = self;
+        let cluster = Cluster::new(parts::cluster_config(&config));
+        let block_tokens = BlockTokens::new(config.block_tokens.as_ref())
+            .map_err(|error| StartError::NoRandomness { why: error.to_string() })?;
+        let keys = config.encryption.key_provider.clone();
+        Ok(Arc::new(NameNode {
+            standing,
+            lead,
+            keeper: Arc::new(Keeper::new(cluster, ns.clock())),
+            block_tokens,
+            operations: Operations::default(),
+            reconfiguration: Reconfiguration::new(config.reload.clone(), NameNodeConfig::live()),
+            walks: Arc::new(Semaphore::new(WALKS)),
+            groups: Groups::new(&config.groups),
+            access: Mutex::new(Arc::new(self.access)),
+            caching: Caching::default(),
+            satisfier: Satisfier::new(config.satisfier_mode, config.satisfier_queue_limit),
+            keys: keys.map(|path| KeyProvider::new(path, &superuser, &config.encryption)),
+            reencryptor: Reencryptor::default(),
+            topology,
+            superuser,
+            audit: self.audit.map(Arc::new),
+            ranger: self.ranger,
+            rpc_addr: self.rpc.0,
+            rpc_metrics: self.rpc.1,
+            http_addr: self.http_addr,
+            started_ms: wall_ms(),
+            encoded: EncodedGroups::default(),
+            group_work: GroupWork::default(),
+            garbage: Notify::new(),
+            is_stopping: AtomicBool::new(false),
+            missing_trash: MissingTrash::default(),
+            ordering: tokio::sync::Mutex::default(),
+            upgrading: tokio::sync::Mutex::default(),
+            restores_storage: AtomicBool::new(false),
+            diff_listings: DiffListings::default(),
+            saved: Mutex::new((wall_ms(), ns.last_sequence())),
+            workers: Workers::new(),
+            ns,
+            config,
+        }))
+    }
+}
+
+/// A NameNode that reads names from what a member of a quorum follows. It knows no DataNodes. Blocks.
+pub(crate) fn reading(
+    config: &NameNodeConfig,
+    superuser: &str,
+    ns: Arc<Namesystem>,
+    (standing, rpc): (watch::Receiver<Standing>, (SocketAddr, Arc<RpcMetrics>)),
+) -> Result<Arc<NameNode>, StartError> {
+    let access = Access::read(&config.properties, config.service_policy.as_deref());
+    let parts = Parts {
+        config: config.clone(),
+        superuser: superuser.to_string(),
+        ns,
+        standing,
+        lead: None,
+        topology: Topology::default(),
+        access: access.map_err(StartError::Policy)?,
+        audit: open_audit(&config.audit)?,
+        ranger: None,
+        rpc,
+        http_addr: None,
+    };
+    parts.assemble()
+}
+
+/// The audit log, if there is to be one. Blocks.
+pub(super) fn open_audit(config: &AuditConfig) -> Result<Option<AuditLog>, StartError> {
+    AuditLog::open(config).map_err(|source| {
+        let path = config.file.clone().unwrap_or_default();
+        StartError::Audit { path, source }
+    })
+}
