@@ -42,18 +42,19 @@ class Three(Processes):
         """What a member's program is started by."""
         return []
 
-    def __init__(self, cairn, folder, election_timeout):
+    def __init__(self, cairn, folder, election_timeout, names=IDS):
         super().__init__(folder)
+        self.names = names
         self.cairn = cairn
         os.makedirs(f"{folder}/conf")
         with open(f"{folder}/key", "w") as key:
             key.write("what all members of this quorum have")
-        self.rpc = {name: f"{self.host(name)}:{free_port()}" for name in IDS}
+        self.rpc = {name: f"{self.host(name)}:{free_port()}" for name in self.names}
         self.conf = f"{folder}/conf"
         keys = {
             "fs.defaultFS": "hdfs://ns",
             "dfs.nameservices": "ns",
-            "dfs.ha.namenodes.ns": ",".join(IDS),
+            "dfs.ha.namenodes.ns": ",".join(self.names),
             "dfs.ha.fencing.methods": "shell(/bin/true)",
             "dfs.client.failover.proxy.provider.ns": PROVIDERS["configured"],
             "cairn.quorum.key-file": f"{folder}/key",
@@ -61,7 +62,7 @@ class Three(Processes):
         }
         if election_timeout:
             keys["cairn.quorum.election-timeout"] = election_timeout
-        for name in IDS:
+        for name in self.names:
             keys[f"dfs.namenode.rpc-address.ns.{name}"] = self.rpc[name]
             keys[f"dfs.namenode.http-address.ns.{name}"] = f"{self.host(name)}:{free_port()}"
             keys[f"cairn.quorum.address.ns.{name}"] = f"{self.host(name)}:{free_port()}"
@@ -70,7 +71,7 @@ class Three(Processes):
             with open(f"{self.conf}/{file}", "w") as out:
                 out.write(f"<configuration>{text}</configuration>")
         self.run(*self.member("nn1"), "--found-quorum")
-        for name in IDS:
+        for name in self.names:
             self.start(name)
 
     def member(self, name):
@@ -113,7 +114,7 @@ class Three(Processes):
     def leads(self, after=0):
         """Who has said that it leads in the greatest term behind `after`, if it lives, and that term."""
         terms = {}
-        for name in IDS:
+        for name in self.names:
             if name in self.processes:
                 told = re.findall(r"this NameNode (leads|does not lead any more).*?term=(\d+)", self.log(name))
                 if told and told[-1][0] == "leads" and int(told[-1][1]) > after:
@@ -156,7 +157,7 @@ class Three(Processes):
         return len(json.loads(self.run("--json", "report", "--live"))["live"])
 
     def voters(self):
-        return len(re.findall("Promote", "".join(self.log(name) for name in IDS)))
+        return len(re.findall("Promote", "".join(self.log(name) for name in self.names)))
 
     def haadmin(self, *words):
         command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{self.conf}:{CLASSES}"]
@@ -165,19 +166,25 @@ class Three(Processes):
         return done.returncode, done.stdout + done.stderr
 
 
-class Writer:
-    """Hadoop's client, writing files one after the other."""
+class Client:
+    """Hadoop's client, writing files one after the other, and reading the last of them again and again."""
 
-    def __init__(self, three, name):
+    def __init__(self, folder, conf, name):
         command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", CLASSES]
-        command += ["-Dlog4j.configuration=log4j-stderr.properties", "cairn.interop.FailoverWriter"]
-        command += [three.conf, PROVIDERS[name], f"/{name}"]
+        command += ["-Dlog4j.configuration=log4j-stderr.properties", "cairn.interop.FailoverClient"]
+        command += [conf, PROVIDERS[name], f"/{name}"]
         self.name = name
-        self.errors = open(f"{three.folder}/writer-{name}.log", "w")
+        self.errors = open(f"{folder}/client-{name}.log", "w")
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         if self.process.stdout.readline().strip() != "writes":
-            raise AssertionError(f"the writer {name} does not begin")
+            raise AssertionError(f"the client {name} does not begin")
+
+    def gaps(self):
+        """The longest time in milliseconds between two successful writes, and two reads, since the last question."""
+        self.process.stdin.write("gaps\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
 
     def end(self):
         told, _ = self.process.communicate("stop\n", timeout=300)
@@ -207,15 +214,15 @@ def tell(waits):
 
 
 def kill_again_and_again(three, kills):
-    writers = [Writer(three, name) for name in PROVIDERS]
+    clients = [Client(three.folder, three.conf, name) for name in PROVIDERS]
     waits = three.kill_leaders(kills, 2, without=lambda step: one_address(three, step))
     time.sleep(2)
     tell(waits)
-    for writer in writers:
-        told = writer.end()
-        print(f"        {writer.name}: {json.dumps(told)}", flush=True)
+    for client in clients:
+        told = client.end()
+        print(f"        {client.name}: {json.dumps(told)}", flush=True)
         if told["lost"] or told["errors"] or told["acknowledged"] < kills:
-            raise AssertionError(f"{writer.name}: {told}")
+            raise AssertionError(f"{client.name}: {told}")
 
 
 def frozen(three):
