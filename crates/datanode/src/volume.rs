@@ -153,7 +153,7 @@ impl Volume {
         mode: u32,
     ) -> Result<(Volume, Option<NodeVersion>)> {
         let root = dir.path.clone();
-        fs::create_dir_all(&root).at(&root)?;
+        storage_dir::create(&root).at(&root)?;
         let lock = storage_dir::try_lock(&root).at(&root)?;
         let lock = lock.ok_or_else(|| DataNodeError::Storage {
             dir: root.clone(),

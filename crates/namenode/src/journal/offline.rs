@@ -14,6 +14,10 @@ use std::path::Path;
 /// Records that are read at a time.
 const STEP: usize = 10_000;
 
+/// What there is to say of a log that has everything and that no store stands beside.
+const NO_STORE: &str = "there is no store yet, and the log has everything: a first start was cut short; start the NameNode, \
+                        which makes the store of the log";
+
 /// What is in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
@@ -69,8 +73,13 @@ fn read_folder(dir: &Path, cache_len: usize) -> Result<(Folder, Option<Whole>), 
         );
     }
     let path = dir.join("namespace.redb");
-    let store = Store::open_unwritten(&path, cache_len);
-    let store = store.inspect_err(|error| problems.push(damaged_store(error))).ok();
+    let store = if !has_store(dir)? && log::reach(dir, 1)?.is_some() {
+        problems.push(NO_STORE.to_string());
+        None
+    } else {
+        let store = Store::open_unwritten(&path, cache_len);
+        store.inspect_err(|error| problems.push(damaged_store(error))).ok()
+    };
     let checked = store.as_ref().map(|store| check_store(store, &mut problems)).unwrap_or_default();
     let stored = store.as_ref().map_or(0, Store::applied);
     // Entries are applied again to a store that is whole only.
@@ -83,6 +92,17 @@ fn read_folder(dir: &Path, cache_len: usize) -> Result<(Folder, Option<Whole>), 
         Whole { identity, state, last, _store, _lock }
     });
     Ok((Folder { identity, stored, logged, checked, problems }, whole))
+}
+
+/// Whether the store, or a part of it, is there.
+fn has_store(dir: &Path) -> Result<bool, OpenError> {
+    for name in ["namespace.redb", "namespace.crc-0", "namespace.crc-1"] {
+        let path = dir.join(name);
+        if path.try_exists().map_err(|source| OpenError::Io { path, source })? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn damaged_store(error: &StoreError) -> String {

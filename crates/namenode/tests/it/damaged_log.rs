@@ -293,6 +293,12 @@ fn a_log_of_a_newer_build_is_refused_and_stays_as_it_is() {
     }
 }
 
+fn remove_store(dir: &Path) {
+    for name in ["namespace.redb", "namespace.crc-0", "namespace.crc-1"] {
+        let _ = fs::remove_file(dir.join(name));
+    }
+}
+
 /// A first start that ends before the store is whole leaves a folder that the next one can use.
 #[test]
 fn a_store_that_was_not_made_to_its_end_is_made_again() {
@@ -301,12 +307,30 @@ fn a_store_that_was_not_made_to_its_end_is_made_again() {
     namesystem.submit_blocking(mkdir(0)).unwrap();
     assert!(!dir.path().join("new-store").exists());
     let image = copy(dir.path());
-    for name in ["namespace.redb", "namespace.crc-0", "namespace.crc-1"] {
-        let _ = fs::remove_file(image.path().join(name));
-    }
+    remove_store(image.path());
     let unfinished = image.path().join("new-store");
     fs::create_dir(&unfinished).unwrap();
     fs::write(unfinished.join("store"), b"redb").unwrap();
+    let [problem] = &check_folder(image.path(), 1 << 20).unwrap().problems[..] else {
+        panic!("that is all that is wrong")
+    };
+    assert!(problem.contains("a first start was cut short"), "{problem}");
+    assert!(problem.contains("start the NameNode"), "{problem}");
     assert_eq!(names(&open(image.path())), numbered(1));
     assert!(!unfinished.exists());
+    assert_eq!(check_folder(image.path(), 1 << 20).unwrap().problems, [""; 0]);
+}
+
+/// Where the log does not have everything, a start makes nothing of it.
+#[test]
+fn a_store_that_is_gone_and_has_what_the_log_has_not_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open_with(dir.path(), NamesystemOptions { segment_len: 0, ..options() });
+    namesystem.submit_blocking(mkdir(0)).unwrap();
+    namesystem.close();
+    remove_store(dir.path());
+    let problems = check_folder(dir.path(), 1 << 20).unwrap().problems;
+    assert!(problems[0].ends_with("restore the namespace from backups"), "{problems:?}");
+    let error = open_error(dir.path());
+    assert!(matches!(error, OpenError::Log(LogError::Gap { .. })), "{error}");
 }
