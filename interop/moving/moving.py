@@ -1,7 +1,6 @@
 """A cluster of Hadoop's, its image, and the same disks under Cairn's NameNode; and the way back."""
 
 import argparse
-import hashlib
 import json
 import os
 import re
@@ -13,17 +12,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 from cluster import free_port  # noqa: E402
+from scene import CLASSES, differences, digest, digest_of, java, own_datanodes, scene, told, until, xml_of  # noqa: E402
 
-HADOOP = f"{HERE}/../hadoop/target"
 # Of calls that are made of one, each draws others.
 SEEDS = range(1, 7)
 GOLDEN = f"{HERE}/../../crates/fsimage/tests/golden"
-
-
-def java(folder, name, *words):
-    classes = f"{HADOOP}/classes:{HADOOP}/lib/*"
-    options = ["-Xmx1200m", "-XX:+UseSerialGC", "-Djava.net.preferIPv4Stack=true", f"-Dinterop.log={folder}/client.log"]
-    return ["java", *options, "-cp", classes, f"cairn.interop.{name}", *words]
 
 
 class Daemons:
@@ -78,14 +71,6 @@ class HadoopCluster:
         return f"{current}/{max(name for name in os.listdir(current) if name.startswith('edits_inprogress_'))}"
 
 
-def scene(folder, what, fs, *words):
-    command = java(folder, "Scene", what, fs, *words)
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise AssertionError(f"{command}: {done.stdout}{done.stderr[-5000:]}")
-    return done.stdout
-
-
 def golden(work):
     """Writes images and what a client saw anew."""
     zlib = {
@@ -122,15 +107,6 @@ def golden_log(work):
     # Hadoop fills up by a megabyte at a time.
     with open(f"{GOLDEN}/hadoop-3.5.0-log.edits", "wb") as file:
         file.write(written.rstrip(b"\xff") + b"\xff" * 64)
-
-
-def differences(before, after):
-    """Lines of facts that are not alike; of files that were read the time of that changes. A directory that has quotas by type
-    of storage only has the largest quota of names once Hadoop has read an image, its own as well, which limits nothing."""
-    drop = re.compile(r" accessed=\d+|(?<= quota=)9223372036854775807(?=/)")
-    before, after = ([drop.sub("", line.replace(" quota=-1/", " quota=/")) for line in text.splitlines()]
-                     for text in (before, after))
-    return [f"- {line}" for line in before if line not in after] + [f"+ {line}" for line in after if line not in before]
 
 
 def own_namenode(cairn, folder, data):
@@ -384,7 +360,7 @@ def fetch(folder, fs, http):
     fetched = f"{folder}/fetched"
     shutil.rmtree(fetched, ignore_errors=True)
     os.makedirs(fetched)
-    command = ["java", "-cp", f"{HADOOP}/classes:{HADOOP}/lib/*", "org.apache.hadoop.hdfs.tools.DFSAdmin"]
+    command = ["java", "-cp", CLASSES, "org.apache.hadoop.hdfs.tools.DFSAdmin"]
     command += ["-D", f"dfs.namenode.http-address=127.0.0.1:{http}", "-fs", fs, "-fetchImage", fetched]
     done = subprocess.run(command, capture_output=True, text=True)
     names = os.listdir(fetched)
@@ -394,23 +370,7 @@ def fetch(folder, fs, http):
 
 def views(folder, image):
     """Has Hadoop's viewer of images read one."""
-    classes = f"{HADOOP}/classes:{HADOOP}/lib/*"
-    viewer = "org.apache.hadoop.hdfs.tools.offlineImageViewer.OfflineImageViewerPB"
-    seen = f"{folder}/image.xml"
-    done = subprocess.run(
-        ["java", "-cp", classes, viewer, "-p", "XML", "-i", image, "-o", seen], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    with open(seen) as file:
-        text = file.read()
-    assert text.endswith("</fsimage>\n") and "<name>several blocks</name>" in text, text[-300:]
-
-
-def own_datanodes(cairn, fs, disks, log):
-    words = [part for key in ["dfs.datanode.address", "dfs.datanode.ipc.address", "dfs.datanode.http.address"]
-             for part in ("-D", f"{key}=127.0.0.1:0")]
-    with open(log, "ab") as log:
-        command = [cairn, "datanode", "-D", f"fs.defaultFS={fs}", *words, "--data"]
-        return [subprocess.Popen([*command, disk], stdout=log, stderr=log) for disk in disks]
+    assert "<name>several blocks</name>" in xml_of(folder, image)
 
 
 def compare(what, before, after):
@@ -419,38 +379,6 @@ def compare(what, before, after):
     print("\n".join(differing), end="")
     assert not differing, f"with {what}, {len(differing)} facts are not as they were"
     print(f"moved: {what} give what was there before")
-
-
-def told(cairn, fs, *words):
-    command = [cairn, words[0], "--fs", fs, *words[1:]]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return done.stdout + done.stderr
-
-
-def until(is_so, seconds=90):
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it took too long"
-        time.sleep(0.3)
-
-
-def digest(folders):
-    """Digests of all finalized replicas and units."""
-    found = {}
-    for folder in folders:
-        for parent, _, names in os.walk(folder):
-            for name in names:
-                if "/finalized" in parent:
-                    found[f"{parent}/{name}"] = digest_of(f"{parent}/{name}")
-    assert found
-    return found
-
-
-def digest_of(path):
-    if not os.path.exists(path):
-        return None
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
 
 
 def main():

@@ -1,7 +1,7 @@
 //! `GET /backup`: a backup of the namespace, sent while it is made, to superusers.
 //!
-//! With `after=N&timeline=T` it has the entries of the log behind that one, without it everything
-//! ([`crate::journal::backup`]). 410 says that only everything can be had.
+//! With `after=N&timeline=T` it has the entries of the log behind that one, up to `until=N` if that is given, without it
+//! everything ([`crate::journal::backup`]). 410 says that only everything can be had.
 
 use crate::fsck;
 use crate::journal::backup::{After, BackupError};
@@ -40,10 +40,12 @@ impl Backups {
         let number = |key: &str| request.param(key).map(str::parse::<u64>).transpose();
         let (sequence, timeline) =
             (number("after"), number("timeline").map(Option::unwrap_or_default));
-        let after = match (sequence, timeline.map(u32::try_from)) {
-            (Ok(None), _) => None,
-            (Ok(Some(sequence)), Ok(Ok(timeline))) => Some(After { sequence, timeline }),
-            _ => return Err(Response::error(400, "after and timeline are numbers")),
+        let after = match (sequence, timeline.map(u32::try_from), number("until")) {
+            (Ok(None), ..) => None,
+            (Ok(Some(sequence)), Ok(Ok(timeline)), Ok(until)) => {
+                Some(After { sequence, timeline, until })
+            }
+            _ => return Err(Response::error(400, "after, timeline and until are numbers")),
         };
         let permit = Arc::clone(&self.places).try_acquire_owned();
         let permit = permit.map_err(|_| Response::error(503, "other backups are being made"))?;

@@ -56,7 +56,7 @@ impl Numbers {
         head
     }
 
-    /// Each name.
+    /// Each name, in the order of the numbers: the same namespace gives the same bytes.
     pub fn entries(&self) -> impl Iterator<Item = Message> {
         let kinds = [
             (NameKind::User, &self.users),
@@ -65,7 +65,9 @@ impl Numbers {
         ];
         kinds.into_iter().flat_map(|(kind, all)| {
             let mask = (kind as u32) << (u32::BITS - MASK_BITS);
-            all.iter().map(move |(name, number)| {
+            let mut all: Vec<_> = all.iter().collect();
+            all.sort_unstable_by_key(|(_, number)| **number);
+            all.into_iter().map(move |(name, number)| {
                 let mut entry = Message::default();
                 entry.number(1, (number | mask).into()).text(2, name);
                 entry

@@ -111,6 +111,17 @@ fn written() -> Vec<u8> {
 }
 
 #[test]
+fn names_are_written_in_the_order_of_their_numbers() {
+    let entries = |names: &[String]| {
+        let mut numbers = Numbers::default();
+        names.iter().for_each(|name| drop(numbers.of(NameKind::User, name)));
+        numbers.entries().map(|entry| format!("{entry:?}")).collect::<Vec<_>>()
+    };
+    let names: Vec<_> = (0..20).map(|number| format!("user{}", number * 7 % 20)).collect();
+    assert_eq!(entries(&names), entries(&names), "the same namespace gives the same bytes");
+}
+
+#[test]
 fn what_is_written_is_read_back() {
     let bytes = written();
     let mut image = Image::open(Cursor::new(&bytes[..])).unwrap();

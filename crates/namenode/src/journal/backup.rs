@@ -23,6 +23,8 @@ pub struct After {
     pub sequence: u64,
     /// The timeline that it is of.
     pub timeline: u32,
+    /// The last entry that is wanted, if not all are that there are.
+    pub until: Option<u64>,
 }
 
 /// Why a backup can't be made.
@@ -97,16 +99,17 @@ impl Namesystem {
 
     fn back_up_changes(
         &self,
-        After { sequence: after, timeline }: After,
+        After { sequence: after, timeline, until }: After,
         out: &mut dyn FnMut(Vec<u8>) -> bool,
     ) -> Result<Header, BackupError> {
-        let (first, last) = (after.saturating_add(1), self.store.applied());
+        let (first, applied) = (after.saturating_add(1), self.store.applied());
         if timeline != rollback::timeline(&self.store.snapshot())? {
             return Err(BackupError::OtherTimeline);
         }
-        if after > last {
-            return Err(BackupError::Unknown { wanted: after, last });
+        if after > applied {
+            return Err(BackupError::Unknown { wanted: after, last: applied });
         }
+        let last = until.unwrap_or(applied).clamp(after, applied);
         let (made_ms, identity) = (self.clock.now().wall_ms, self.identity.clone());
         let (kind, chain, times) = (Kind::Changes, Some(0), Times::default());
         let header = Header { kind, first, last, made_ms, timeline, chain, times, identity };

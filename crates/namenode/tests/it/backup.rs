@@ -28,7 +28,11 @@ fn state(namesystem: &Namesystem) -> Records {
 
 /// Keeps a backup as `cairn namenode backup` does: of what has changed since `before`, or of everything.
 pub fn keep(namesystem: &Namesystem, folder: &Path, before: Option<&Header>) -> Header {
-    let after = before.map(|it| After { sequence: it.last, timeline: it.timeline });
+    let after = before.map(|it| After { sequence: it.last, timeline: it.timeline, until: None });
+    keep_after(namesystem, folder, after)
+}
+
+fn keep_after(namesystem: &Namesystem, folder: &Path, after: Option<After>) -> Header {
     let mut bytes = Vec::new();
     let take = &mut |piece: Vec<u8>| {
         bytes.extend(piece);
@@ -109,6 +113,32 @@ async fn every_moment_behind_a_snapshot_can_be_restored() {
     // Nothing is written over.
     let error = restore(folder.path(), dir.path(), Until::End, CACHE_LEN).unwrap_err();
     assert!(matches!(error, RestoreError::NotEmpty { .. }), "{error}");
+}
+
+/// Entries go on while everything is kept once more: the changes up to there lead past it.
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_lead_past_a_snapshot_that_is_not_there_any_more() {
+    let (dir, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let namesystem = open_with(dir.path(), keeping());
+    let first = keep(&namesystem, folder.path(), None);
+    (0..3).for_each(|number| drop(namesystem.submit_blocking(mkdir(number)).unwrap()));
+    let second = keep(&namesystem, folder.path(), None);
+    (3..5).for_each(|number| drop(namesystem.submit_blocking(mkdir(number)).unwrap()));
+    let after = |header: &Header, until| {
+        Some(After { sequence: header.last, timeline: header.timeline, until })
+    };
+    let up_to = keep_after(&namesystem, folder.path(), after(&first, Some(second.last)));
+    assert_eq!((up_to.first, up_to.last), (first.last + 1, second.last));
+    let nothing = keep_after(&namesystem, folder.path(), after(&second, Some(first.last)));
+    assert_eq!((nothing.first, nothing.last), (second.last + 1, second.last));
+    fs::remove_file(folder.path().join(nothing.file_name())).unwrap();
+    keep(&namesystem, folder.path(), Some(&second));
+    fs::remove_file(folder.path().join(second.file_name())).unwrap();
+    for (until, count) in [(Until::Entry(second.last - 1), 2), (Until::End, 5)] {
+        let to = tempfile::tempdir().unwrap();
+        restore(folder.path(), to.path(), until, CACHE_LEN).unwrap();
+        assert_eq!(names(&open(to.path())), numbered(count), "{until:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -195,7 +225,7 @@ async fn changes_are_had_as_far_back_as_the_log_is_kept() {
     namesystem.checkpoint().await.unwrap();
     let len: u64 = segments(dir.path()).iter().map(|path| path.metadata().unwrap().len()).sum();
     assert!((2000..8000).contains(&len), "{len} bytes are kept");
-    let after = After { sequence: whole.last, timeline: whole.timeline };
+    let after = After { sequence: whole.last, timeline: whole.timeline, until: None };
     assert!(
         matches!(refused(&namesystem, after), BackupError::TooOld(first) if first == whole.last + 1)
     );
@@ -227,7 +257,7 @@ async fn what_was_undone_does_not_come_back_with_what_followed() {
     restore(folder.path(), again.path(), Until::Entry(whole.last), CACHE_LEN).unwrap();
     let namesystem = open_with(again.path(), keeping());
     assert!(namesystem.last_sequence() > undone.last, "no number of an entry comes twice");
-    let after = After { sequence: undone.last, timeline: undone.timeline };
+    let after = After { sequence: undone.last, timeline: undone.timeline, until: None };
     assert!(matches!(refused(&namesystem, after), BackupError::OtherTimeline));
     namesystem.submit(mkdir(7)).await.unwrap();
     let next = keep(&namesystem, folder.path(), None);

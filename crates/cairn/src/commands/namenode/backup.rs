@@ -30,8 +30,9 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// Gets what has changed since the newest backup in the folder, then everything where that is wanted, or where the
-    /// log does not go back so far.
+    /// Gets everything where that is wanted, then what has changed since the newest backup in the folder: up to there if
+    /// everything was wanted, so that the changes lead past it without a gap. Where the log does not go back so far,
+    /// everything.
     pub async fn run(&self, settings: &Settings) -> Result<ExitCode> {
         let conf = settings.configuration()?;
         let fs = FileSystem::connect(config::client::read(&conf)?).await?;
@@ -41,19 +42,21 @@ impl Backup {
         damaged.iter().for_each(|error| crate::complain!("{error}"));
         let before = backups.pop().map(|found| found.header);
         let from = Source { server: &server, user: &fs.config().user };
-        let mut is_full = self.full || before.is_none();
         let mut kept = Vec::new();
+        if self.full || before.is_none() {
+            kept.push(from.keep(&self.to, None, None).await?);
+        }
+        let until = kept.first().map(|whole| whole.header.last);
         if let Some(before) = before {
-            match from.keep(&self.to, Some(&before)).await {
+            match from.keep(&self.to, Some(&before), until).await {
                 Err(error) if error.downcast_ref::<Refused>().is_some_and(|it| it.code == GONE) => {
                     crate::complain!("{error}");
-                    is_full = true;
+                    if kept.is_empty() {
+                        kept.push(from.keep(&self.to, None, None).await?);
+                    }
                 }
                 changes => kept.push(changes?),
             }
-        }
-        if is_full {
-            kept.push(from.keep(&self.to, None).await?);
         }
         for Kept { path, len, header } in kept {
             let path = path.map(|path| path.display().to_string());
@@ -91,10 +94,16 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Gets a backup into a folder: what has changed since `before`, or everything.
-    async fn keep(&self, folder: &Path, before: Option<&Header>) -> Result<Kept> {
+    /// Gets a backup into a folder: what has changed since `before`, up to the entry `until` if that is given, or
+    /// everything.
+    async fn keep(
+        &self,
+        folder: &Path,
+        before: Option<&Header>,
+        until: Option<u64>,
+    ) -> Result<Kept> {
         let part = folder.join(".receiving");
-        let header = self.receive(before, &part).await?;
+        let header = self.receive(before, until, &part).await?;
         if let Some(before) = before
             && before.identity != header.identity
         {
@@ -113,9 +122,15 @@ impl Source<'_> {
     }
 
     /// Gets a backup into the file `part`, durably, and checks that it is whole.
-    async fn receive(&self, before: Option<&Header>, part: &Path) -> Result<Header> {
+    async fn receive(
+        &self,
+        before: Option<&Header>,
+        until: Option<u64>,
+        part: &Path,
+    ) -> Result<Header> {
+        let until = until.map(|until| format!("&until={until}")).unwrap_or_default();
         let after =
-            |header: &Header| format!("&after={}&timeline={}", header.last, header.timeline);
+            |header: &Header| format!("&after={}&timeline={}{until}", header.last, header.timeline);
         let after = before.map(after).unwrap_or_default();
         let target = format!("/backup?user.name={}{after}", encoded(self.user));
         let mut body = pages::bytes(self.server, &target).await?;

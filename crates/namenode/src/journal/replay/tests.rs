@@ -217,7 +217,11 @@ fn changes_of_another_history_are_not_restored() {
             })
             .unwrap();
         std::fs::write(folder.path().join(header.file_name()), bytes).unwrap();
-        crate::journal::backup::After { sequence: header.last, timeline: header.timeline }
+        crate::journal::backup::After {
+            sequence: header.last,
+            timeline: header.timeline,
+            until: None,
+        }
     };
     // Two that go on from one moment in their own ways, the second one from where the first one's snapshot is.
     namesystem.submit_blocking(mkdir("start", 0)).unwrap();

@@ -18,13 +18,15 @@ import org.apache.hadoop.hdfs.HdfsConfiguration;
  * Writes files one after the other, and reads the last of them again and again, until its standard input ends or says
  * {@code stop}; then reads all back whose close came to its end, and tells how many there were and how many are lost. With
  * each line of JSON it tells the longest time between two successes since the line before; any other word on its standard
- * input asks for such a line.
+ * input asks for such a line. Its arguments are the folder of the configuration, how to fail over, the folder of the files
+ * and, if it is to rest after each file, for how many ms.
  */
 public final class FailoverClient {
   private static final long READ_PAUSE_MS = 5;
 
   private final FileSystem fs;
   private final Path folder;
+  private final long restMs;
   private final Gap writes = new Gap();
   private final Gap reads = new Gap();
   private volatile int acknowledged;
@@ -32,9 +34,10 @@ public final class FailoverClient {
   private int writeErrors;
   private int readErrors;
 
-  private FailoverClient(FileSystem fs, Path folder) {
+  private FailoverClient(FileSystem fs, Path folder, long restMs) {
     this.fs = fs;
     this.folder = folder;
+    this.restMs = restMs;
   }
 
   /** The longest time between two successes. */
@@ -88,6 +91,11 @@ public final class FailoverClient {
       }
       writes.ends();
       acknowledged = acknowledged + 1;
+      try {
+        Thread.sleep(restMs);
+      } catch (InterruptedException e) {
+        return;
+      }
     }
   }
 
@@ -154,7 +162,8 @@ public final class FailoverClient {
     conf.addResource(new Path(args[0], "hdfs-site.xml"));
     conf.set("dfs.client.failover.proxy.provider.ns", args[1]);
     try (FileSystem fs = FileSystem.get(conf)) {
-      new FailoverClient(fs, new Path(args[2])).run();
+      long restMs = args.length > 3 ? Long.parseLong(args[3]) : 0;
+      new FailoverClient(fs, new Path(args[2]), restMs).run();
     }
     System.exit(0);
   }

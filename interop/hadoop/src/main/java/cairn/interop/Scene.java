@@ -1,6 +1,7 @@
 package cairn.interop;
 
 import cairn.interop.differential.Seeded;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.net.URI;
@@ -60,6 +61,8 @@ public final class Scene {
   private Scene(String address, PrintStream out) throws Exception {
     Configuration conf = new HdfsConfiguration();
     conf.set("fs.defaultFS", address);
+    // What no DataNode has is not waited for.
+    conf.setInt("dfs.client.retry.window.base", 10);
     fs = new DistributedFileSystem();
     fs.initialize(URI.create(address), conf);
     this.out = out;
@@ -538,6 +541,9 @@ public final class Scene {
       for (int length = in.read(buffer); length >= 0; length = in.read(buffer)) {
         digest.update(buffer, 0, length);
       }
+    } catch (IOException e) {
+      System.err.println(path + ": " + e);
+      return "unread";
     }
     return HexFormat.of().formatHex(digest.digest());
   }
