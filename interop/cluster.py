@@ -55,8 +55,9 @@ class Processes:
 
 
 class Cluster(Processes):
-    def __init__(self, cairn, folder, datanodes, keys={}):
+    def __init__(self, cairn, folder, datanodes, keys={}, datanode_keys={}):
         super().__init__(folder)
+        self.datanode_keys = datanode_keys
         self.cairn = cairn
         self.rpc, self.http = free_port(), free_port()
         self.common = {
@@ -85,6 +86,7 @@ class Cluster(Processes):
             "dfs.datanode.address": "127.0.0.1:0",
             "dfs.datanode.ipc.address": "127.0.0.1:0",
             "dfs.datanode.http.address": "127.0.0.1:0",
+            **self.datanode_keys,
         })
 
     def start(self, name, options, keys):

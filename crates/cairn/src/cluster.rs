@@ -9,11 +9,13 @@ mod storage;
 use self::namenodes::{NameNodes, Wanted};
 use self::ports::{LOOPBACK, Ports};
 pub use self::storage::Volumes;
+use crate::commands::debug::inject;
 use crate::config::{self, Configuration, xml};
 use anyhow::{Context, Result, bail};
 use cairn_client::{DataNodeFilter, FileSystem, SafeModeAction};
 use cairn_datanode::{DataDir, DataNode, DataNodeConfig, RunningDataNode};
 use cairn_namenode::config::RackSource;
+use cairn_net::reach::{Cut, Peer, Rule};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -50,9 +52,21 @@ struct Slot {
     config: DataNodeConfig,
     rack: String,
     running: Option<RunningDataNode>,
+    /// What it and others are kept from by a fault.
+    cuts: Vec<Cut>,
 }
 
 impl Slot {
+    fn cut(&self, rule: Rule) -> Result<Cut> {
+        self.config.reach.cut(rule).context("the network is not cut")
+    }
+
+    /// Where others connect to it.
+    fn ports(&self) -> impl Iterator<Item = SocketAddr> {
+        let always = [self.config.xfer_addr, self.config.ipc_addr];
+        always.into_iter().chain(self.config.http_addr)
+    }
+
     /// The DataNode, unless it was killed or has stopped by itself.
     fn serving(&self) -> Option<&RunningDataNode> {
         self.running.as_ref().filter(|running| running.stop_reason().is_none())
@@ -213,6 +227,44 @@ impl Cluster {
         }
     }
 
+    /// Keeps DataNode `index` from all connections, or it and another DataNode from connections to each other. What other
+    /// servers of this process have with the same peers ends once as well.
+    pub fn partition_datanode(&mut self, index: usize, from: Option<usize>) -> Result<()> {
+        let mut cuts = Vec::new();
+        match from {
+            None => {
+                let others = self.datanodes.iter().enumerate().filter(|(other, _)| *other != index);
+                let peers = others.flat_map(|(_, slot)| slot.ports()).chain(self.namenodes.ports());
+                let peers: Vec<Peer> = peers.map(Peer::Port).collect();
+                let slot = self.slot(index)?;
+                cuts.push(slot.cut(Rule { peers, made: true, taken: false, ports: Vec::new() })?);
+                let ports = slot.ports().map(|addr| addr.port()).collect();
+                cuts.push(slot.cut(Rule { peers: Vec::new(), made: false, taken: true, ports })?);
+            }
+            Some(other) if other == index => bail!("a DataNode is not kept from itself"),
+            Some(other) => {
+                for (one, other) in [(index, other), (other, index)] {
+                    let peers = self.slot(other)?.ports().map(Peer::Port).collect();
+                    let rule = Rule { peers, made: true, taken: false, ports: Vec::new() };
+                    cuts.push(self.slot(one)?.cut(rule)?);
+                }
+            }
+        }
+        self.slot(index)?.cuts.extend(cuts);
+        Ok(())
+    }
+
+    /// Ends that.
+    pub fn heal_datanode(&mut self, index: usize) -> Result<()> {
+        self.slot(index)?.cuts.clear();
+        Ok(())
+    }
+
+    /// Keeps member `index` of the quorum from all connections, or lets it have them again.
+    pub fn partition_namenode(&mut self, index: usize, is_cut: bool) -> Result<()> {
+        self.namenodes.partition(index, is_cut)
+    }
+
     fn slot(&mut self, index: usize) -> Result<&mut Slot> {
         let count = self.datanodes.len();
         self.datanodes.get_mut(index).with_context(|| format!("there are {count} DataNodes"))
@@ -274,12 +326,13 @@ fn slot(
 ) -> Result<Slot> {
     let mut config = config::datanode::read(conf)?;
     config.data_dirs = dirs;
+    config.reach = inject::reach(conf)?;
     config::datanode::bound_capacity(conf, &mut config.data_dirs)?;
     config.hostname = Some(host_name(index));
     config.xfer_addr = SocketAddr::new(LOOPBACK, ports.free());
     config.ipc_addr = SocketAddr::new(LOOPBACK, ports.free());
     config.http_addr = Some(SocketAddr::new(LOOPBACK, ports.free()));
-    Ok(Slot { config, rack: rack_name(index, racks), running: None })
+    Ok(Slot { config, rack: rack_name(index, racks), running: None, cuts: Vec::new() })
 }
 
 fn describe_slot((index, slot): (usize, &Slot)) -> Value {

@@ -7,6 +7,7 @@ use cairn_keys::{
     SECONDS, TEXT, WrongValue, keys, number, positive, value,
 };
 use cairn_net::http::{HttpAuth, SharedHandler};
+use cairn_net::reach::Reach;
 use cairn_net::rpc_client::SharedCredentials;
 use cairn_net::tls::TlsFiles;
 use cairn_operate::reconfiguration::Reload;
@@ -318,5 +319,7 @@ keys! {
         send_packet_len: usize = 256 << 10;
         /// Reads the configuration files again, for settings that can change; `None` where there are none.
         reload: Option<Reload<DataNodeConfig>> = None;
+        /// With whom it has connections; what can be cut is for faults on purpose.
+        reach: Reach = Reach::default();
     }
 }

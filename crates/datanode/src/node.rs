@@ -301,6 +301,7 @@ impl Node {
                 true => SendFile::WherePays,
                 false => SendFile::Never,
             },
+            reach: self.config.reach.clone(),
             ..TransferOptions::default()
         }
     }

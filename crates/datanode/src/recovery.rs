@@ -258,7 +258,9 @@ async fn call<Req: prost::Message, Resp: prost::Message + Default>(
 ) -> Result<Resp> {
     let credentials = node.config.security.as_ref().map(|security| security.peers.clone());
     let call_timeout = node.config.read_timeout;
-    let options = RpcClientOptions { call_timeout, credentials, ..RpcClientOptions::default() };
+    let reach = node.config.reach.clone();
+    let options =
+        RpcClientOptions { call_timeout, credentials, reach, ..RpcClientOptions::default() };
     let addr = format!("{}:{}", node.host_of(id), id.ipc_port);
     let client = RpcClient::new(addr, INTER_DATANODE, node.config.user.clone(), options);
     client.call(method, request).await.map_err(|source| DataNodeError::Rpc { what: method, source })

@@ -57,7 +57,9 @@ impl DataNode {
                 }
                 None => None,
             };
-            let ipc = RpcServer::bind(config.ipc_addr, RpcServerOptions::default())
+            let options =
+                RpcServerOptions { reach: config.reach.clone(), ..RpcServerOptions::default() };
+            let ipc = RpcServer::bind(config.ipc_addr, options)
                 .await
                 .context(|| format!("binding {}", config.ipc_addr))?;
             let ipc_addr = ipc.local_addr();
@@ -114,7 +116,11 @@ impl DataNode {
                 let site = Site::new(page)
                     .with(WEBHDFS, node.config.web.clone())
                     .with(live::PATH, Some(live));
-                let limits = Limits { idle: node.config.http_idle_timeout, ..Limits::default() };
+                let limits = Limits {
+                    idle: node.config.http_idle_timeout,
+                    reach: node.config.reach.clone(),
+                    ..Limits::default()
+                };
                 let site: Arc<dyn Handler> = Arc::new(site);
                 let site: Arc<dyn Handler> = match &node.config.http_auth {
                     Some(auth) => Arc::new(Gate::new(auth.clone(), site)),

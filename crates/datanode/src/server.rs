@@ -31,6 +31,7 @@ const IDLE_AFTER: Duration = Duration::from_millis(50);
 pub(crate) async fn serve(node: Arc<Node>, listener: TcpListener) {
     loop {
         match listener.accept().await {
+            Ok((_, peer)) if !node.config.reach.may_take(peer) => {}
             Ok((stream, peer)) => {
                 let stream = TransferStream::from_tcp(stream, &node.served_options());
                 start(&node, stream, peer.to_string());

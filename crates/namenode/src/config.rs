@@ -22,6 +22,7 @@ use cairn_keys::{
 };
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_net::http::HttpAuth;
+use cairn_net::reach::Reach;
 use cairn_net::tls::TlsFiles;
 use cairn_operate::reconfiguration::Reload;
 use cairn_stripe::StoragePolicy;
@@ -394,6 +395,8 @@ keys! {
         upgrade_domain_factor: Option<usize> = None;
         /// Reads the configuration files again, for settings that can change; `None` where there are none.
         reload: Option<Reload<NameNodeConfig>> = None;
+        /// With whom it has connections; what can be cut is for faults on purpose.
+        reach: Reach = Reach::default();
         /// How clients show who they are; they are believed for `None`: `hadoop.security.authentication`.
         security: Option<SecurityConfig> = None;
         /// DataNodes and clients are to encrypt all data: `dfs.encrypt.data.transfer`.

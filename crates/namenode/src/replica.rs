@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 use cairn_access::groups::Groups;
 use cairn_codec::crc::crc32c;
 use cairn_namespace::obeyed::Obeyed;
+use cairn_net::reach::Reach;
 use cairn_net::rpc_server::RpcMetrics;
 use cairn_process::descriptors;
 use cairn_process::held::held;
@@ -118,7 +119,7 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
     let superuser = run::superuser(&config).await?;
     let options = run::namesystem_options(&config, &superuser, None);
     let access = run::access(&config).await?;
-    let (member, entries, key) = enter(&quorum, &options.obeyed()).await?;
+    let (member, entries, key) = enter(&quorum, &config.reach, &options.obeyed()).await?;
     let member = Arc::new(member);
     let rpc = run::bind_rpc(config.rpc_addr, &config, 4).await?;
     let rpc_addr = rpc.local_addr();
@@ -189,10 +190,12 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
 /// Starts the member's part in the quorum.
 async fn enter(
     quorum: &QuorumConfig,
+    reach: &Reach,
     obeyed: &Obeyed,
 ) -> Result<(Member, std::sync::mpsc::Receiver<cairn_quorum::Entry>, Key), ReplicaError> {
     let QuorumConfig { id, members, key_file, dir, election_timeout, forwards: _ } = quorum.clone();
     let settings = u64::from(crc32c(0, &obeyed.to_bytes()));
+    let reach = reach.clone();
     let start = move || {
         let key = read_key(&key_file)?;
         let mut others = members;
@@ -200,7 +203,8 @@ async fn enter(
         let listener = listen(&addr).map_err(|source| ReplicaError::Bind { addr, source })?;
         let others = others.into_iter().map(|(name, member)| (name, member.quorum)).collect();
         let turn = election_timeout / ELECTION_TURNS as u32;
-        let options = Options { dir, name: id, listener, others, key: key.clone(), turn, settings };
+        let (name, to_enter) = (id, key.clone());
+        let options = Options { dir, name, listener, others, key: to_enter, turn, settings, reach };
         let (member, entries) = Member::start(options)?;
         Ok((member, entries, key))
     };

@@ -15,6 +15,7 @@ mod frame;
 pub mod http;
 pub mod monitoring;
 pub mod page;
+pub mod reach;
 pub mod rpc_client;
 pub mod rpc_server;
 pub mod tls;

@@ -82,6 +82,7 @@ impl RpcServer {
             tokio::select! {
                 () = &mut shutdown => break,
                 accepted = self.listener.accept() => match accepted {
+                    Ok((_, peer)) if !shared.options.reach.may_take(peer) => {}
                     Ok((stream, peer)) => {
                         start(stream, peer, &shared, &mut connections);
                     }

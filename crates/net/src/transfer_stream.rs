@@ -59,7 +59,7 @@ impl TransferStream {
         let after = options.connect_timeout;
         let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         congestion::begin(&socket);
-        let connecting = timeout(after, socket.connect(addr));
+        let connecting = timeout(after, options.reach.make(addr, socket.connect(addr)));
         let what = "connecting";
         let stream = connecting.await.map_err(|_| TransferError::Timeout { what, after })??;
         Ok(TransferStream::from_tcp(stream, options)?)

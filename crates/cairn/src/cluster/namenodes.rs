@@ -1,11 +1,13 @@
 //! The NameNode of a cluster, or the members of its quorum.
 
 use super::ports::{LOOPBACK, Ports};
+use crate::commands::debug::inject;
 use crate::config::{self, Configuration};
 use anyhow::{Context, Result, anyhow, bail};
 use cairn_namenode::config::{NameNodeConfig, RackSource};
 use cairn_namenode::replica::{self, RunningReplica};
 use cairn_namenode::{NameNode, RunningNameNode};
+use cairn_net::reach::{Cut, Peer, Rule};
 use serde_json::{Value, json};
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -39,6 +41,8 @@ pub(super) struct Slot {
     name: String,
     config: NameNodeConfig,
     running: Option<RunningReplica>,
+    /// What it is kept from by a fault.
+    cuts: Vec<Cut>,
 }
 
 /// Which of them leads. One that has just handed over may not have noticed yet.
@@ -53,6 +57,13 @@ impl Slot {
         let standing = self.running.as_ref()?.standing();
         let now = standing.borrow();
         now.term().filter(|_| now.leads())
+    }
+
+    /// Where others connect to it.
+    fn ports(&self) -> Vec<SocketAddr> {
+        let of = self.config.quorum.as_ref();
+        let own = of.and_then(|of| of.members.get(&of.id)?.quorum.parse().ok());
+        own.into_iter().chain([self.config.rpc_addr]).chain(self.config.http_addr).collect()
     }
 
     async fn start(&mut self) -> Result<()> {
@@ -183,6 +194,33 @@ impl NameNodes {
         Ok(told)
     }
 
+    /// Where others connect to them.
+    pub fn ports(&self) -> Vec<SocketAddr> {
+        match self {
+            NameNodes::One(one) => std::iter::once(one.rpc_addr).chain(one.http_addr).collect(),
+            NameNodes::Several(members) => members.iter().flat_map(Slot::ports).collect(),
+        }
+    }
+
+    /// Keeps a member from all connections, or lets it have them again.
+    pub fn partition(&mut self, index: usize, is_cut: bool) -> Result<()> {
+        let all = self.ports();
+        let slot = self.slot(index)?;
+        slot.cuts.clear();
+        if is_cut {
+            let own = slot.ports();
+            let others = all.into_iter().filter(|addr| !own.contains(addr));
+            let peers = others.map(Peer::Port).collect();
+            let made = Rule { peers, made: true, taken: false, ports: Vec::new() };
+            let ports = own.iter().map(SocketAddr::port).collect();
+            let taken = Rule { peers: Vec::new(), made: false, taken: true, ports };
+            for rule in [made, taken] {
+                slot.cuts.push(slot.config.reach.cut(rule).context("the network is not cut")?);
+            }
+        }
+        Ok(())
+    }
+
     fn slot(&mut self, index: usize) -> Result<&mut Slot> {
         let NameNodes::Several(members) = self else { bail!("there is one NameNode") };
         let count = members.len();
@@ -232,9 +270,9 @@ async fn several(
         own.set("dfs.ha.namenode.id", &*name);
         let folder = data.join(folder);
         own.set("dfs.namenode.name.dir", folder.to_str().context("the data folder has no name")?);
-        let config =
-            NameNodeConfig { racks: wanted.racks.clone(), ..config::namenode::read(&own)? };
-        members.push(Slot { name, config, running: None });
+        let (racks, reach) = (wanted.racks.clone(), inject::reach(&own)?);
+        let config = NameNodeConfig { racks, reach, ..config::namenode::read(&own)? };
+        members.push(Slot { name, config, running: None, cuts: Vec::new() });
     }
     let first = members[0].config.clone();
     replica::found(first).await.context("the quorum was not begun")?;

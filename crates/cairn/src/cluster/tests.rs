@@ -87,3 +87,50 @@ async fn with_three_namenodes_the_lead_moves_and_what_was_made_stays() {
     assert_eq!(cluster.describe()["namenodes"][second]["running"], true);
     cluster.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_without_a_network_is_followed_by_another_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut conf = Configuration::default();
+    conf.set("dfs.heartbeat.interval", "1");
+    conf.set(inject::KEY, "true");
+    let (mut cluster, fs) = start((3, 2), dir.path(), conf).await;
+    fs.mkdirs("/before", 0o755).await.unwrap();
+    let leaders = |cluster: &Cluster| -> Vec<usize> {
+        let shown = cluster.describe();
+        let members = shown["namenodes"].as_array().unwrap();
+        (0..members.len()).filter(|index| members[*index]["leads"] == true).collect()
+    };
+    // Until the others vote nobody can follow the first one.
+    let start = Instant::now();
+    while let Err(error) = cluster.hand_over(None).await {
+        assert!(start.elapsed() < Duration::from_secs(60), "{error:#}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let first = leaders(&cluster)[0];
+    let cut_at = Instant::now();
+    cluster.partition_namenode(first, true).unwrap();
+    while leaders(&cluster) == [first] {
+        assert!(cut_at.elapsed() < Duration::from_secs(60), "nobody else leads");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // Whoever leads has it from a majority, which the one without a network is not.
+    fs.mkdirs("/meanwhile", 0o755).await.unwrap();
+    cluster.partition_namenode(first, false).unwrap();
+    assert!(fs.require("/before").await.unwrap().is_dir());
+    assert!(fs.require("/meanwhile").await.unwrap().is_dir());
+
+    let addr = |cluster: &Cluster, index: usize| cluster.datanodes[index].config.xfer_addr;
+    let may_speak = |cluster: &Cluster, from: usize, to: usize| {
+        cluster.datanodes[from].config.reach.may_make(addr(cluster, to))
+    };
+    assert!(cluster.partition_datanode(0, Some(0)).is_err());
+    cluster.partition_datanode(0, Some(1)).unwrap();
+    assert!(!may_speak(&cluster, 0, 1) && !may_speak(&cluster, 1, 0) && may_speak(&cluster, 1, 1));
+    assert!(cluster.datanodes[0].config.reach.may_take(addr(&cluster, 1)));
+    cluster.heal_datanode(0).unwrap();
+    assert!(may_speak(&cluster, 0, 1) && may_speak(&cluster, 1, 0));
+    cluster.partition_datanode(0, None).unwrap();
+    assert!(!cluster.datanodes[0].config.reach.may_take(addr(&cluster, 1)));
+    cluster.shutdown().await;
+}

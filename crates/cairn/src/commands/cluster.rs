@@ -1,8 +1,9 @@
 //! `cairn cluster`: a NameNode, or several, and DataNodes in this process, for scripts and tests.
 //!
 //! Prints one JSON line when it serves. Lines on standard input (`kill-datanode I`,
-//! `start-datanode I`, `corrupt-datanode I`, of several NameNodes `kill-namenode I`, `start-namenode I` and
-//! `failover [I]`, `status`, `stop`) are each answered by one JSON line.
+//! `start-datanode I`, `corrupt-datanode I`, `partition-datanode I [J]`, `heal-datanode I`, of several NameNodes
+//! `kill-namenode I`, `start-namenode I`, `partition-namenode I`, `heal-namenode I` and `failover [I]`, `status`, `stop`)
+//! are each answered by one JSON line.
 
 use super::debug::inject;
 use crate::cluster::{Cluster, Options, Volumes};
@@ -104,6 +105,15 @@ async fn obey(cluster: &mut Cluster, line: &str) -> (Value, bool) {
             Ok(index) => corrupt(cluster, index),
             Err(error) => Err(error),
         },
+        ["partition-datanode", index, from @ ..] if from.len() < 2 => {
+            partition_datanode(cluster, index, from.first())
+        }
+        ["heal-datanode", index] => parse(index).and_then(|index| cluster.heal_datanode(index)),
+        ["partition-namenode", index] => inject::check_allowed(cluster.configuration())
+            .and_then(|()| cluster.partition_namenode(parse(index)?, true)),
+        ["heal-namenode", index] => {
+            parse(index).and_then(|index| cluster.partition_namenode(index, false))
+        }
         ["kill-namenode", index] => match parse(index) {
             Ok(index) => cluster.kill_namenode(index),
             Err(error) => Err(error),
@@ -150,6 +160,13 @@ fn corrupt(cluster: &Cluster, index: usize) -> Result<()> {
         }
     }
     Err(error.unwrap_or_else(|| anyhow::anyhow!("DataNode {index} has no volume")))
+}
+
+/// Keeps a DataNode from all others, or from one, where the configuration allows faults.
+fn partition_datanode(cluster: &mut Cluster, index: &str, from: Option<&&str>) -> Result<()> {
+    inject::check_allowed(cluster.configuration())?;
+    let from = from.map(|from| parse(from)).transpose()?;
+    cluster.partition_datanode(parse(index)?, from)
 }
 
 fn parse(index: &str) -> Result<usize> {

@@ -1,5 +1,6 @@
 //! `cairn datanode`: one DataNode, until told to stop.
 
+use super::debug::inject::{self, partition::Door};
 use crate::service::ServiceManager;
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
@@ -23,9 +24,13 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     if !args.data.is_empty() {
         settings.define.push(format!("dfs.datanode.data.dir={}", args.data.join(",")));
     }
-    let mut node = config::datanode::read(&settings.configuration()?)?;
+    let conf = settings.configuration()?;
+    let mut node = config::datanode::read(&conf)?;
+    node.reach = inject::reach(&conf)?;
+    let (reach, folder) = (node.reach.clone(), node.data_dirs.first().map(|dir| dir.path.clone()));
     node.reload = Some(Reload::new(move || settings.reload(config::datanode::read)));
     let running = DataNode::start(node).await.context("the DataNode did not start")?;
+    let _door = folder.map(|folder| Door::open(&folder, &reach)).transpose()?.flatten();
     let line = json!({
         "role": "datanode",
         "uuid": running.uuid(),

@@ -6,6 +6,7 @@ mod export;
 mod force_quorum;
 mod import;
 
+use super::debug::inject::{self, partition::Door};
 use crate::service::ServiceManager;
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
@@ -80,6 +81,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         }
         node.name_dir = folder;
     }
+    node.reach = inject::reach(&conf)?;
     node.format_if_empty = !args.no_format;
     node.roll_back = args.rollback;
     if args.format_only && node.quorum.is_some() {
@@ -100,7 +102,9 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         // Told now rather than to each client.
         (security.acceptor.0)().context("the NameNode did not start")?;
     }
+    let (reach, folder) = (node.reach.clone(), node.name_dir.clone());
     let running = NameNode::start(node).await.context("the NameNode did not start")?;
+    let _door = Door::open(&folder, &reach)?;
     let line = json!({
         "role": "namenode",
         "fs": format!("hdfs://{}", running.rpc_addr),
@@ -128,7 +132,10 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
 
 /// Runs a member of a quorum, and prints one JSON line when it takes part.
 async fn member(node: NameNodeConfig) -> Result<ExitCode> {
+    let reach = node.reach.clone();
+    let folder = node.quorum.as_ref().map(|quorum| quorum.dir.clone());
     let mut running = replica::start(node).await.context("the NameNode did not start")?;
+    let _door = folder.map(|folder| Door::open(&folder, &reach)).transpose()?.flatten();
     let line = json!({
         "role": "namenode",
         "fs": format!("hdfs://{}", running.rpc_addr),

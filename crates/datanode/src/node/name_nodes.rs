@@ -74,6 +74,7 @@ impl NameNodes {
         let options = RpcClientOptions {
             call_timeout: CALL_TIMEOUT,
             credentials: config.credentials.clone(),
+            reach: config.reach.clone(),
             ..RpcClientOptions::default()
         };
         let one = |member: Member| {

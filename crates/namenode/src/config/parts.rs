@@ -102,6 +102,7 @@ pub(crate) fn rpc_options(config: &NameNodeConfig, quarters: u32) -> RpcServerOp
         max_request_memory: config.request_memory / 4 * u64::from(quarters),
         max_connections: max_connections.min(RpcServerOptions::default().max_connections),
         idle_timeout: config.rpc_idle_timeout,
+        reach: config.reach.clone(),
         ..RpcServerOptions::default()
     }
 }

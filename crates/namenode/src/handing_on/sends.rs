@@ -3,6 +3,7 @@
 use super::call::{CALL, NO_SESSION, OPEN, PROTOCOL, Told, decode_answer, encode};
 use super::proof::{LEN, Of, Secret, SessionKey};
 use crate::standing::{Leader, Standing};
+use cairn_net::reach::Reach;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_net::rpc_server::Call;
 use cairn_process::held::held;
@@ -68,13 +69,14 @@ struct Way {
 pub struct HandsOn {
     secret: Secret,
     patience: Duration,
+    reach: Reach,
     ways: Mutex<HashMap<String, Arc<Way>>>,
 }
 
 impl HandsOn {
     /// With the key of the quorum. A call waits for `patience` while nobody leads.
-    pub fn new(secret: Secret, patience: Duration) -> HandsOn {
-        HandsOn { secret, patience, ways: Mutex::default() }
+    pub fn new(secret: Secret, patience: Duration, reach: Reach) -> HandsOn {
+        HandsOn { secret, patience, reach, ways: Mutex::default() }
     }
 
     /// Has the leader answer a call. A call that was under way when its leader was deposed or died goes to the next one
@@ -144,6 +146,7 @@ impl HandsOn {
         let options = RpcClientOptions {
             connect_timeout: CONNECT_TIMEOUT,
             call_timeout: CALL_TIMEOUT,
+            reach: self.reach.clone(),
             ..RpcClientOptions::default()
         };
         let client = RpcClient::new(addr, PROTOCOL, USER, options);

@@ -5,6 +5,7 @@ use super::proof::{LEN, Of};
 use super::*;
 use crate::standing::{Leader, Standing};
 use bytes::Bytes;
+use cairn_net::reach::Reach;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::rpc_server::{
     Authentication, Call, CallerContext, RpcServer, RpcServerOptions, Service, StateId, UserInfo,
@@ -94,7 +95,7 @@ fn follows(leader: &Leader) -> (watch::Sender<Standing>, watch::Receiver<Standin
 }
 
 fn hands_on(key: &[u8], patience_ms: u64) -> HandsOn {
-    HandsOn::new(Secret::of(key), Duration::from_millis(patience_ms))
+    HandsOn::new(Secret::of(key), Duration::from_millis(patience_ms), Reach::default())
 }
 
 fn answered(handed: Handed) -> Result<Vec<u8>, RemoteException> {

@@ -7,6 +7,7 @@ use super::incoming::{Incoming, Snapshot};
 use super::link::Key;
 use super::port::{Hears, Port, SendError, send_snapshot};
 use crate::clock::since_boot;
+use cairn_net::reach::Reach;
 use cairn_process::held::held;
 use cairn_process::storage_dir;
 use cairn_quorum::{Ballot, Base, Entry, MemberId, NotChanged, Quorum, Saved};
@@ -36,6 +37,8 @@ pub struct Options {
     pub turn: Duration,
     /// A number of what commands obey by its configuration, by which members see whether they are configured alike.
     pub settings: u64,
+    /// With which of the others it has connections.
+    pub reach: Reach,
 }
 
 /// Begins a quorum whose only member has its file in `dir` and is called `name`. Once, for one member; all others join. False
@@ -93,6 +96,7 @@ pub struct Member {
     /// Where the others are, and what they have as well.
     others: BTreeMap<String, String>,
     key: Key,
+    reach: Reach,
     thread: Mutex<Option<JoinHandle<()>>>,
     _lock: File,
 }
@@ -100,7 +104,7 @@ pub struct Member {
 impl Member {
     /// Starts it. What is agreed on comes out of the receiver, in order, from where its log begins.
     pub fn start(options: Options) -> Result<(Member, Receiver<Entry>), StartError> {
-        let Options { dir, name, listener, others, key, turn, settings } = options;
+        let Options { dir, name, listener, others, key, turn, settings, reach } = options;
         let lock = lock(&dir)?;
         let opened = Disk::open(&dir)?;
         let me = match &opened {
@@ -117,7 +121,8 @@ impl Member {
             // Nobody listens when it ends.
             let _ = to_hear.send(Input::Heard(name, frame));
         });
-        let port = Port::open(listener, &others, &key, &own, hears, Arc::clone(&incoming))?;
+        let port =
+            Port::open(listener, &others, (&key, &reach), &own, hears, Arc::clone(&incoming))?;
         let addr = port.addr();
         let status = Arc::<Mutex<Status>>::default();
         let (told, tells) = (Arc::clone(&own), (inputs.clone(), agrees));
@@ -130,7 +135,19 @@ impl Member {
         let thread = thread.spawn(move || carrier.run(&events))?;
         let thread = Mutex::new(Some(thread));
         Ok((
-            Member { me, inputs, status, addr, incoming, own, others, key, thread, _lock: lock },
+            Member {
+                me,
+                inputs,
+                status,
+                addr,
+                incoming,
+                own,
+                others,
+                key,
+                reach,
+                thread,
+                _lock: lock,
+            },
             agreed,
         ))
     }
@@ -191,6 +208,11 @@ impl Member {
         }
     }
 
+    /// With which of the others it has connections.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
     /// Sends a snapshot to another member. `make` makes it after where the log begins was looked up, so that it has all
     /// before that, and has its pieces sent; it says why that can't be. Blocks.
     pub fn send_snapshot(
@@ -200,7 +222,7 @@ impl Member {
     ) -> Result<(), SendError> {
         let base = self.status().base;
         let addr = self.others.get(name).ok_or(SendError::Unknown)?;
-        send_snapshot(addr, &self.key, &self.own, base, make)
+        send_snapshot(addr, (&self.key, &self.reach), &self.own, base, make)
     }
 
     /// Stops it. Blocks until nothing is written any more and its port is closed.

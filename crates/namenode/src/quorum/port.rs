@@ -6,6 +6,7 @@
 use super::hello::{Hello, Own};
 use super::incoming::Incoming;
 use super::link::{Key, Link, LinkError};
+use cairn_net::reach::Reach;
 use cairn_process::held::held;
 use cairn_quorum::encoding::Decoder;
 use cairn_quorum::{Base, Malformed};
@@ -107,7 +108,7 @@ impl Port {
     pub fn open(
         listener: TcpListener,
         others: &BTreeMap<String, String>,
-        key: &Key,
+        (key, reach): (&Key, &Reach),
         own: &Arc<Own>,
         hears: Hears,
         incoming: Arc<Incoming>,
@@ -119,14 +120,16 @@ impl Port {
             let (sender, queue) = sync_channel(QUEUE);
             port.to.insert(name.clone(), sender);
             let (addr, key, own) = (addr.clone(), key.clone(), Arc::clone(own));
+            let reach = reach.clone();
             let stop = Arc::clone(&port.stop);
             let thread = std::thread::Builder::new().name("quorum-speak".to_string());
-            port.threads.push(thread.spawn(move || speak(&addr, &key, &own, &queue, &stop))?);
+            let speak = move || speak(&addr, (&key, &reach), &own, &queue, &stop);
+            port.threads.push(thread.spawn(speak)?);
         }
         let (stop, streams) = (Arc::clone(&port.stop), Arc::clone(&port.streams));
         let names = others.keys().cloned().collect();
-        let believed =
-            Believed { key: key.clone(), names, own: Arc::clone(own), refused: Mutex::default() };
+        let (key, reach, own) = (key.clone(), reach.clone(), Arc::clone(own));
+        let believed = Believed { key, reach, names, own, refused: Mutex::default() };
         let thread = std::thread::Builder::new().name("quorum-listen".to_string());
         port.threads.push(thread.spawn(move || {
             listen(&listener, &believed, (&hears, &incoming), &stop, &streams);
@@ -164,11 +167,11 @@ impl Drop for Port {
     }
 }
 
-fn speak(addr: &str, key: &Key, own: &Own, queue: &Receiver<Frame>, stop: &AtomicBool) {
+fn speak(addr: &str, by: (&Key, &Reach), own: &Own, queue: &Receiver<Frame>, stop: &AtomicBool) {
     let mut was_there = true;
     while !stop.load(Ordering::SeqCst) {
         let mut since = None;
-        let ended = connect(addr, key).and_then(|link| {
+        let ended = connect(addr, by).and_then(|link| {
             tracing::info!(addr, "connected to a member of the quorum");
             (was_there, since) = (true, Some(Instant::now()));
             serve(link, own, queue, stop)
@@ -188,9 +191,10 @@ fn speak(addr: &str, key: &Key, own: &Own, queue: &Receiver<Frame>, stop: &Atomi
     }
 }
 
-fn connect(addr: &str, key: &Key) -> Result<Link, LinkError> {
+fn connect(addr: &str, (key, reach): (&Key, &Reach)) -> Result<Link, LinkError> {
     let found = addr.to_socket_addrs()?.next().ok_or(io::Error::from(io::ErrorKind::NotFound))?;
-    let stream = TcpStream::connect_timeout(&found, PATIENCE)?;
+    let connect = || TcpStream::connect_timeout(&found, PATIENCE);
+    let stream = reach.make_blocking(found, PATIENCE, connect)?;
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -218,6 +222,7 @@ fn serve(
 /// Who may speak here.
 struct Believed {
     key: Key,
+    reach: Reach,
     names: Vec<String>,
     own: Arc<Own>,
     /// Whom it was said of that they may not.
@@ -259,6 +264,9 @@ fn listen(
                 std::thread::sleep(PAUSE);
                 continue;
             };
+            if stream.peer_addr().is_ok_and(|peer| !believed.reach.may_take(peer)) {
+                continue;
+            }
             let mut open = held(streams);
             open.retain(|stream| stream.peer_addr().is_ok());
             let Ok(copy) = stream.try_clone() else { continue };
@@ -317,12 +325,12 @@ fn hear(
 /// Sends a snapshot on a connection of its own. `make` has its bytes sent, piece by piece.
 pub(super) fn send_snapshot(
     addr: &str,
-    key: &Key,
+    by: (&Key, &Reach),
     own: &Own,
     base: Base,
     make: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> bool) -> Result<(), String>,
 ) -> Result<(), SendError> {
-    let mut link = connect(addr, key)?;
+    let mut link = connect(addr, by)?;
     link.send(&Frame::Hello(own.hello()).to_bytes())?;
     link.send(&Frame::Snapshot(base).to_bytes())?;
     let mut sent = Ok(());

@@ -6,6 +6,7 @@ use crate::standing::Standing;
 use bytes::Bytes;
 use cairn_net::http::header::{self, HeaderName, HeaderValue};
 use cairn_net::http::{Answer, HeaderMap, Passed, Request, Response, Streamed, percent_encode};
+use cairn_net::reach::Reach;
 use cairn_net::rpc_server::{Call, UserInfo};
 use cairn_wire::RemoteException;
 use cairn_wire::proto::hdfs as pb;
@@ -52,9 +53,9 @@ pub(crate) struct Relay {
 
 impl Relay {
     /// With the key of the quorum. A request waits for `patience` while nobody leads.
-    pub fn new(secret: Secret, patience: Duration) -> Relay {
+    pub fn new(secret: Secret, patience: Duration, reach: Reach) -> Relay {
         let turns = Arc::new(Semaphore::new(PAGES_MAX));
-        Relay { hands_on: HandsOn::new(secret, patience), turns }
+        Relay { hands_on: HandsOn::new(secret, patience, reach), turns }
     }
 
     /// Has the leader answer a request.

@@ -6,6 +6,7 @@ use crate::standing::{Leader, Standing};
 use bytes::Bytes;
 use cairn_net::Boxed;
 use cairn_net::http::{Answer, Body, Handler, Method, Passed, Request, Response, Streamed};
+use cairn_net::reach::Reach;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
 use cairn_wire::RemoteException;
 use std::sync::Arc;
@@ -87,7 +88,7 @@ fn request(method: Method, target: &str) -> Request {
 }
 
 async fn page(request: Request, standing: &watch::Receiver<Standing>) -> Answer {
-    let relay = Arc::new(Relay::new(Secret::of(KEY), Duration::from_millis(200)));
+    let relay = Arc::new(Relay::new(Secret::of(KEY), Duration::from_millis(200), Reach::default()));
     match relay.page(&request, standing.clone()).await {
         Relayed::Answered(answer) => answer,
         Relayed::Leads => panic!("another one leads"),

@@ -98,10 +98,12 @@ impl Front {
             identity: RwLock::default(),
             standing,
             config: config.clone(),
+            hands_on: config
+                .forwards
+                .then(|| HandsOn::new(secret.clone(), PATIENCE, member.reach().clone())),
             member,
             operators,
             kept,
-            hands_on: config.forwards.then(|| HandsOn::new(secret.clone(), PATIENCE)),
             takes: Takes::new(secret)?,
             reads: Reads::default(),
         })

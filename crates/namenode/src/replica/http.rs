@@ -68,7 +68,7 @@ impl Door {
             own,
             own_site: Arc::new(Site::new(move |request: &Request| made.page(request).into())),
             web,
-            relay: forwards.then(|| Arc::new(Relay::new(secret, PATIENCE))),
+            relay: forwards.then(|| Arc::new(Relay::new(secret, PATIENCE, config.reach.clone()))),
         })
     }
 

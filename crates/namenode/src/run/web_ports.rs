@@ -72,7 +72,8 @@ impl WebPorts {
             Some(auth) => Arc::new(Gate::new(auth.clone(), site)),
             None => site,
         };
-        let limits = Limits { idle: config.http_idle_timeout, ..Limits::default() };
+        let (idle, reach) = (config.http_idle_timeout, config.reach.clone());
+        let limits = Limits { idle, reach, ..Limits::default() };
         for port in self.ports {
             let (site, limits) = (Arc::clone(&site), limits.clone());
             tasks.spawn(http::serve(port, site, limits, until()));

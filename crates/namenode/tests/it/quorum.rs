@@ -2,6 +2,7 @@
 //! may not lead any more.
 
 use cairn_namenode::quorum::{self, Key, Member, NotAgreed, Options, Place, StartError};
+use cairn_net::reach::Reach;
 use cairn_quorum::{Entry, Payload};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -49,6 +50,7 @@ impl Three {
             turn: TURN,
             // The last one is configured otherwise.
             settings: at as u64 / 2,
+            reach: Reach::default(),
         }
     }
 
@@ -359,6 +361,7 @@ fn a_member_of_another_quorum_is_not_listened_to() {
         key: Key::new(b"what all members have").unwrap(),
         turn: TURN,
         settings: 0,
+        reach: Reach::default(),
     })
     .unwrap();
     // Long enough for it to be added as one that takes the place of its namesake.

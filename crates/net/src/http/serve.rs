@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use super::body::{Body, Outgoing};
 use super::patient::Patient;
 use super::{Answer, Handler, Request, Response};
+use crate::reach::Reach;
 use crate::tls::Tls;
 use cairn_process::descriptors;
 
@@ -39,11 +40,13 @@ pub struct Limits {
     /// How long a connection may be idle, or its client take for a request's head, the next piece of its body, or to
     /// take something of the answer. `hadoop.http.idle_timeout.ms`.
     pub idle: Duration,
+    /// Whose connections are taken.
+    pub reach: Reach,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_connections: 4096, idle: Duration::from_secs(60) }
+        Limits { max_connections: 4096, idle: Duration::from_secs(60), reach: Reach::default() }
     }
 }
 
@@ -89,6 +92,7 @@ pub async fn serve(
         };
         while connections.try_join_next().is_some() {}
         match accepted {
+            Ok((_, peer)) if !limits.reach.may_take(peer) => {}
             Ok((stream, peer)) => {
                 let (handler, is_crowded) = (Arc::clone(&handler), Arc::clone(&is_crowded));
                 let (idle, tls) = (limits.idle, tls.clone());

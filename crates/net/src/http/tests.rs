@@ -170,7 +170,8 @@ impl Handler for Endless {
 
 #[tokio::test]
 async fn who_does_not_read_is_not_served_for_ever() {
-    let limits = Limits { idle: Duration::from_millis(300), max_connections: 1 };
+    let limits =
+        Limits { idle: Duration::from_millis(300), max_connections: 1, ..Limits::default() };
     let (addr, _server) = start(Endless, limits).await;
     let mut deaf = TcpStream::connect(addr).await.unwrap();
     deaf.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();

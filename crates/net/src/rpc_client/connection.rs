@@ -14,8 +14,8 @@ use cairn_wire::proto::common::{
 };
 use cairn_wire::rpc::{self, AuthProtocol, Preamble};
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpStream, lookup_host};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::debug;
@@ -24,6 +24,7 @@ use super::options::{RpcClientOptions, SharedCredentials};
 use super::sasl::{Known, authenticate};
 use crate::channel::{self, Channel, Side};
 use crate::frame::{FrameError, FrameReader};
+use crate::reach::Reach;
 use cairn_process::disk_work::movable;
 
 /// Requests that wait to be written, at most; further callers wait.
@@ -58,6 +59,21 @@ pub(super) struct Connection {
     requests: mpsc::Sender<Request>,
 }
 
+/// Tries each address of a name.
+async fn connect(name: &str, reach: &Reach) -> io::Result<TcpStream> {
+    if !reach.can_be_cut() {
+        return TcpStream::connect(name).await;
+    }
+    let mut failure = io::Error::from(io::ErrorKind::NotFound);
+    for addr in lookup_host(name).await? {
+        match reach.make(addr, TcpStream::connect(addr)).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
 impl Connection {
     /// Connects, shows who the client is if it can, and sends the context (not waiting for the server to like it).
     pub(super) async fn open(
@@ -67,7 +83,7 @@ impl Connection {
         client_id: [u8; 16],
         options: &RpcClientOptions,
     ) -> io::Result<Connection> {
-        let connecting = timeout(options.connect_timeout, TcpStream::connect(addr));
+        let connecting = timeout(options.connect_timeout, connect(addr, &options.reach));
         let stream = connecting.await.map_err(|_| io::ErrorKind::TimedOut)??;
         stream.set_nodelay(true)?;
         let (source, mut sink) = stream.into_split();

@@ -1,5 +1,6 @@
 //! How long a client waits, and how much it takes.
 
+use crate::reach::Reach;
 use cairn_security::client::Credentials;
 use cairn_wire::rpc;
 use std::fmt;
@@ -26,6 +27,8 @@ pub struct RpcClientOptions {
     pub credentials: Option<SharedCredentials>,
     /// What it and others have seen, for a client that may be answered by followers.
     pub last_seen: Option<LastSeen>,
+    /// To whom connections are made.
+    pub reach: Reach,
 }
 
 /// The last entry of the namespace that any of some clients has seen. Who answers them is to have it.
@@ -73,6 +76,7 @@ impl Default for RpcClientOptions {
             real_user: None,
             credentials: None,
             last_seen: None,
+            reach: Reach::default(),
         }
     }
 }

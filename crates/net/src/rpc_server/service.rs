@@ -5,6 +5,7 @@ use super::memory::RequestMemory;
 use super::metrics::RpcMetrics;
 use super::who;
 use crate::Boxed;
+use crate::reach::Reach;
 use cairn_security::server::Authority;
 use cairn_security::token::{Token, is_same};
 use cairn_wire::RemoteException;
@@ -104,6 +105,8 @@ pub struct RpcServerOptions {
     pub write_timeout: Duration,
     /// How long running calls may take to end once the server shuts down.
     pub shutdown_timeout: Duration,
+    /// Whose connections are taken.
+    pub reach: Reach,
 }
 
 impl Default for RpcServerOptions {
@@ -117,6 +120,7 @@ impl Default for RpcServerOptions {
             idle_timeout: Duration::from_secs(120),
             write_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(5),
+            reach: Reach::default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How a connection behaves, and why it fails.
 
 use super::packet_memory::PacketMemory;
+use crate::reach::Reach;
 use cairn_security::transfer::Unknown;
 use cairn_wire::{WireError, transfer};
 use std::io;
@@ -75,6 +76,8 @@ pub struct TransferOptions {
     /// What the connection shares with others for its packets; `None`: nobody counts. Not for who waits for several
     /// connections at once.
     pub packet_memory: Option<Arc<PacketMemory>>,
+    /// To whom connections are made.
+    pub reach: Reach,
 }
 
 impl Default for TransferOptions {
@@ -89,6 +92,7 @@ impl Default for TransferOptions {
             recv_buffer: 0,
             send_file: SendFile::default(),
             packet_memory: None,
+            reach: Reach::default(),
         }
     }
 }

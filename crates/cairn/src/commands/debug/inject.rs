@@ -1,15 +1,20 @@
 //! `cairn debug inject`: faults of one server on this machine, from outside of it, to see what the others make of it.
 //!
 //! A server is named by its folder: whoever holds that folder's lock (`in_use.lock`) is the process, Cairn's or Hadoop's.
-//! Nothing in a server knows of this; what it sees are signals, other bytes on its disk, and a disk that is full. It is
-//! refused unless [`KEY`] is true where this command reads its configuration: a guard against mistakes, not against
-//! people who may send signals anyway. What is stopped goes on, and what was filled is free again, when the command ends
-//! in order.
+//! Nothing in a server knows of this; what it sees are signals, other bytes on its disk, and a disk that is full. Only
+//! cut networks are the server's own doing ([`partition`]). It is refused unless [`KEY`] is true where this command reads
+//! its configuration: a guard against mistakes, not against people who may send signals anyway. What is stopped goes on,
+//! what was filled is free again, and networks are whole, when the command ends in order.
 
-use crate::config::{Configuration, value};
+mod allowed;
+pub mod partition;
+
+use crate::config::value;
 use crate::{Settings, output};
+pub use allowed::{KEY, check_allowed, reach};
 use anyhow::{Context, Result, bail};
 use cairn_keys::WrongValue;
+use cairn_net::reach::Rule;
 use clap::Subcommand;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
@@ -21,8 +26,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Whether faults may be injected.
-pub const KEY: &str = "cairn.debug.inject.enabled";
 /// The file that a server locks, as Hadoop's do.
 const LOCK: &str = "in_use.lock";
 /// What takes the room of a disk.
@@ -51,6 +54,8 @@ enum Fault {
     Corrupt(Corrupt),
     /// Take the room of its disk for a while
     Fill(Fill),
+    /// End its connections with some peers, or all, and let it make and take none for a while
+    Partition(Partition),
 }
 
 #[derive(Debug, clap::Args)]
@@ -99,18 +104,27 @@ struct Fill {
     leave: u64,
 }
 
-fn seconds(text: &str) -> Result<Duration, WrongValue> {
-    value::duration(text, Duration::from_secs(1))
+#[derive(Debug, clap::Args)]
+struct Partition {
+    #[command(flatten)]
+    hang: Hang,
+    /// Whom it neither hears nor answers: HOST, or HOST:PORT for what it connects to there; may be repeated (default:
+    /// everybody)
+    #[arg(long, value_name = "PEER")]
+    peer: Vec<String>,
+    /// Only connections that it makes, or only those that it takes from others
+    #[arg(long, value_name = "WAY")]
+    only: Option<Way>,
 }
 
-/// Refuses unless the configuration allows faults.
-pub fn check_allowed(conf: &Configuration) -> Result<()> {
-    let mut is_allowed = false;
-    conf.boolean(KEY, &mut is_allowed)?;
-    match is_allowed {
-        true => Ok(()),
-        false => bail!("faults are injected only where {KEY} is true"),
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Way {
+    Made,
+    Taken,
+}
+
+fn seconds(text: &str) -> Result<Duration, WrongValue> {
+    value::duration(text, Duration::from_secs(1))
 }
 
 /// Injects one fault, and takes it back where that can be.
@@ -151,6 +165,21 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
             let filled = Filled::new(&hang.server.data, leave)?;
             say(settings, "fill", json!({"file": filled.0.display().to_string()}));
             until(hang.length).await?;
+        }
+        Fault::Partition(Partition { hang, peer, only }) => {
+            let mut peers = Vec::new();
+            for name in &peer {
+                peers.extend(partition::peers(name).await?);
+            }
+            let (made, taken) = (only != Some(Way::Taken), only != Some(Way::Made));
+            let rule = Rule { peers, made, taken, ports: Vec::new() };
+            let wanted = partition::Wanted { rule, length: hang.length };
+            let mut cut = partition::Partition::begin(&hang.server.data, &wanted).await?;
+            say(settings, "partition", json!({"peers": peer, "made": made, "taken": taken}));
+            tokio::select! {
+                () = cut.ended() => {}
+                stopped = output::told_to_stop() => { stopped?; }
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -345,16 +374,6 @@ mod tests {
             fs::write(path, [0; 100]).unwrap();
         }
         folder
-    }
-
-    #[test]
-    fn faults_are_refused_unless_the_key_allows_them() {
-        let mut conf = Configuration::default();
-        assert!(check_allowed(&conf).is_err());
-        conf.set(KEY, "false");
-        assert!(check_allowed(&conf).is_err());
-        conf.set(KEY, "true");
-        assert!(check_allowed(&conf).is_ok());
     }
 
     #[test]
