@@ -1,8 +1,13 @@
-//! The log of a process: lines on standard error from a level on, which can change, and the last events for pages.
+//! The log of a process: lines on standard error from a level on, which can change, for people or as JSON, and the last
+//! events for pages.
+
+mod json;
 
 use std::fmt::{self, Write as _};
+use std::io::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use self::json::Lines;
 use cairn_net::events::{self, Event, LEVELS, Level};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -15,14 +20,32 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// What has happened is kept for pages from this level on.
 const KEPT: LevelFilter = LevelFilter::INFO;
 
+/// How lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
 /// Begins to log from `level` on.
-pub fn begin(level: tracing::Level) {
+pub fn begin(level: tracing::Level, format: Format) {
     let (filter, handle) = reload::Layer::new(LevelFilter::from_level(level));
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        // It would be told of by a line that panics if it cannot be written either.
-        .log_internal_errors(false);
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = match format {
+        Format::Text => tracing_subscriber::fmt::layer()
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+            // It would be told of by a line that panics if it cannot be written either.
+            .log_internal_errors(false)
+            .boxed(),
+        Format::Json => Lines::new(|line| {
+            // There is nobody else to tell.
+            let _ = std::io::stderr().write_all(line.as_bytes());
+        })
+        .boxed(),
+    };
     Registry::default().with(lines.with_filter(filter)).with(Recent.with_filter(KEPT)).init();
     events::serve_level(Box::new(Served(handle)));
 }

@@ -124,7 +124,8 @@ fn main() -> ExitCode {
     let words = words::understood(std::env::args_os().collect());
     let matches = command_line().get_matches_from(words);
     let cairn = Cairn::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    logging::begin(cairn.settings.log.unwrap_or(cairn.command.log_level()));
+    let level = cairn.settings.log.unwrap_or(cairn.command.log_level());
+    logging::begin(level, cairn.settings.log_format);
     match run(cairn, &name_of(&matches)) {
         Ok(code) => code,
         Err(error) => {

@@ -1,6 +1,7 @@
 //! What every command takes: where the configuration is, and words that change it.
 
 use crate::config;
+use crate::logging::Format;
 use anyhow::Result;
 use std::path::PathBuf;
 
@@ -23,6 +24,15 @@ pub struct Settings {
     /// start, which stops DataNodes itself: error)
     #[arg(long, global = true, value_name = "LEVEL")]
     pub log: Option<tracing::Level>,
+    /// How to log: text for people, json for programs, an object a line
+    #[arg(
+        long,
+        global = true,
+        value_name = "FORMAT",
+        default_value = "text",
+        hide_possible_values = true
+    )]
+    pub log_format: Format,
 }
 
 impl Settings {

@@ -9,6 +9,7 @@ mod cluster;
 mod descriptors;
 mod fs;
 mod http;
+mod log;
 mod quickstart;
 mod quorum;
 mod shell;
