@@ -10,6 +10,7 @@
 //!
 //! Source: Hadoop 3.5.0 `FSEditLogOp.LengthPrefixedReader`, `EditLogFileInputStream`, `FSEditLogLoader#scanEditLog`.
 
+mod decode;
 mod field;
 mod operation;
 
@@ -137,10 +138,10 @@ impl<R: Read + Seek> Segment<R> {
         }
         let (head, fields) = self.buffer.split_at(HEAD_LEN);
         let (code, id) = (head[0], transaction_of(head));
-        let name = operation::name(code);
+        let name = decode::name(code);
         let name = name.ok_or(EditsError::Unknown { transaction: id, code })?;
         let mut input = Input::of(&fields[..fields.len() - CRC_LEN]);
-        let operation = Operation::decode(code, &mut input, self.version <= SNAPSHOT_TIMES)
+        let operation = decode::operation(code, &mut input, self.version <= SNAPSHOT_TIMES)
             .and_then(|operation| input.end().map(|()| operation))
             .map_err(|why| EditsError::Malformed { transaction: id, name, what: why.0 })?;
         self.at += self.buffer.len() as u64;
