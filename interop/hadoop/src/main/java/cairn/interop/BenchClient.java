@@ -22,6 +22,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BlockLocation;
 import org.apache.hadoop.fs.FSDataInputStream;
@@ -49,6 +50,7 @@ import org.apache.hadoop.io.erasurecode.ECSchema;
  * lost URI PATH            replicas and units that the files below a folder lack
  * live URI                 DataNodes that are live
  * preads URI PATH N LEN [AT_ONCE]   reads at N random places: the median, 99th percentile and longest second, and all
+ * looks URI PATH N LEN AT_ONCE     the same: the seconds of each read, in ascending order
  * write URI FOLDER N LEN AT_ONCE    writes N files of LEN bytes
  * read URI FOLDER N AT_ONCE         reads them
  * </pre>
@@ -122,7 +124,16 @@ public final class BenchClient {
       }
       case "preads" -> {
         int atOnce = w.length > 5 ? Integer.parseInt(w[5]) : 1;
-        return preads(system(w[1]), new Path(w[2]), Integer.parseInt(w[3]), Integer.parseInt(w[4]), atOnce);
+        int count = Integer.parseInt(w[3]);
+        double[] seconds = new double[count];
+        double all = preads(system(w[1]), new Path(w[2]), seconds, Integer.parseInt(w[4]), atOnce);
+        return "%.6f %.6f %.6f %.6f"
+            .formatted(seconds[count / 2], seconds[count * 99 / 100], seconds[count - 1], all);
+      }
+      case "looks" -> {
+        double[] seconds = new double[Integer.parseInt(w[3])];
+        preads(system(w[1]), new Path(w[2]), seconds, Integer.parseInt(w[4]), Integer.parseInt(w[5]));
+        return Arrays.stream(seconds).mapToObj("%.6f"::formatted).collect(Collectors.joining(" "));
       }
       case "write" -> {
         long length = Long.parseLong(w[4]);
@@ -228,9 +239,9 @@ public final class BenchClient {
     fs.addErasureCodingPolicies(new ErasureCodingPolicy[] {new ErasureCodingPolicy(schema, cell)});
   }
 
-  private static String preads(DistributedFileSystem fs, Path path, int count, int length, int atOnce)
-      throws IOException {
-    double[] seconds = new double[count];
+  /** Fills in how long each read took, sorted; the seconds of all. */
+  private static double preads(
+      DistributedFileSystem fs, Path path, double[] seconds, int length, int atOnce) throws IOException {
     long begin = System.nanoTime();
     try (FSDataInputStream in = fs.open(path)) {
       long places = fs.getFileStatus(path).getLen() - length;
@@ -239,7 +250,7 @@ public final class BenchClient {
           thread -> {
             byte[] buffer = new byte[length];
             Random random = new Random(thread);
-            for (int i = thread; i < count; i += atOnce) {
+            for (int i = thread; i < seconds.length; i += atOnce) {
               long start = System.nanoTime();
               in.readFully(random.nextLong(places), buffer);
               seconds[i] = (System.nanoTime() - start) / 1e9;
@@ -248,7 +259,7 @@ public final class BenchClient {
     }
     double all = (System.nanoTime() - begin) / 1e9;
     Arrays.sort(seconds);
-    return "%.6f %.6f %.6f %.6f".formatted(seconds[count / 2], seconds[count * 99 / 100], seconds[count - 1], all);
+    return all;
   }
 
   private static void copy(InputStream in, OutputStream out) throws IOException {
