@@ -1,12 +1,14 @@
 //! TLS of HTTP ports: a certificate and its key, in files that may change while the server runs; and whom clients trust.
+//! TLS in which both sides show a certificate is in [`mutual`].
 
+pub mod mutual;
 mod trust;
 
 pub use trust::TlsTrust;
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -85,14 +87,17 @@ struct Certificate {
     looked: Mutex<(Instant, Stamps)>,
 }
 
-/// When files were changed, and how long they were.
-type Stamps = [Option<(SystemTime, u64)>; 2];
+/// When a file was changed, and how long it was.
+type Stamp = Option<(SystemTime, u64)>;
+type Stamps = [Stamp; 2];
+
+fn stamp(path: &Path) -> Stamp {
+    let seen = std::fs::metadata(path).ok()?;
+    Some((seen.modified().ok()?, seen.len()))
+}
 
 fn stamps(files: &TlsFiles) -> Stamps {
-    [&files.certificate, &files.key].map(|path| {
-        let seen = std::fs::metadata(path).ok()?;
-        Some((seen.modified().ok()?, seen.len()))
-    })
+    [&files.certificate, &files.key].map(|path| stamp(path))
 }
 
 impl Certificate {

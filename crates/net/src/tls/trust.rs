@@ -49,16 +49,7 @@ impl TlsTrust {
     /// Trusts servers for whom a certificate of this PEM file vouches.
     pub fn open(path: &Path) -> Result<TlsTrust, TlsError> {
         let wrong = |why: String| TlsError { path: path.display().to_string(), why };
-        let read = CertificateDer::pem_file_iter(path)
-            .and_then(|found| found.collect::<Result<Vec<_>, _>>());
-        let mut roots = RootCertStore::empty();
-        let (taken, _) =
-            roots.add_parsable_certificates(read.map_err(|error| wrong(error.to_string()))?);
-        if taken == 0 {
-            return Err(wrong(
-                "there is no certificate in it that can vouch for others".to_owned(),
-            ));
-        }
+        let roots = roots(path)?;
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| wrong(error.to_string()))?
@@ -76,8 +67,26 @@ impl TlsTrust {
 
     /// Has a server show that it is `host`, a name or an address.
     pub async fn connect(&self, host: &str, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let name = ServerName::try_from(host).map_err(io::Error::other)?;
-        self.connector.connect(name, stream).await
+        self.connector.connect(server_name(host)?, stream).await
     }
+}
+
+/// Those who vouch for others by a PEM file, at least one.
+pub(super) fn roots(path: &Path) -> Result<RootCertStore, TlsError> {
+    let wrong = |why: String| TlsError { path: path.display().to_string(), why };
+    let read =
+        CertificateDer::pem_file_iter(path).and_then(|found| found.collect::<Result<Vec<_>, _>>());
+    let mut roots = RootCertStore::empty();
+    let (taken, _) =
+        roots.add_parsable_certificates(read.map_err(|error| wrong(error.to_string()))?);
+    if taken == 0 {
+        return Err(wrong("there is no certificate in it that can vouch for others".to_owned()));
+    }
+    Ok(roots)
+}
+
+/// A host as certificates name it: a name or an address.
+pub(super) fn server_name(host: &str) -> io::Result<ServerName<'static>> {
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    ServerName::try_from(host).map_err(io::Error::other)
 }
