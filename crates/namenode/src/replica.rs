@@ -10,6 +10,7 @@
 //! Tested in `tests/it/replica.rs`, and with processes that are killed in `crates/cairn/tests/it/quorum.rs`.
 
 mod agreed;
+mod entering;
 mod error;
 mod forced;
 mod front;
@@ -22,21 +23,15 @@ pub use forced::{Forced, force};
 pub use running::RunningReplica;
 
 use std::collections::BTreeSet;
-use std::io;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::path::Path;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cairn_access::groups::Groups;
-use cairn_codec::crc::crc32c;
-use cairn_namespace::obeyed::Obeyed;
-use cairn_net::reach::Reach;
 use cairn_net::rpc_server::RpcMetrics;
 use cairn_process::descriptors;
 use cairn_process::held::held;
-use cairn_quorum::ELECTION_TURNS;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
@@ -52,12 +47,13 @@ use crate::kept_reports::KeptReports;
 use crate::lead::Lead;
 use crate::node::NameNode;
 use crate::protocol::Protocols;
-use crate::quorum::{self, Key, Member, Options, Snapshot, Status};
+use crate::quorum::{self, Member, Snapshot, Status};
 use crate::relay::Makes;
 use crate::resources;
 use crate::run::{self, Outside, WebAddrs, WebPorts};
 use crate::standing::{Leader, Standing};
 use agreed::{Agreed, data};
+use entering::enter;
 use front::{Front, Leading, Operators};
 use http::{Door, LeadingSite};
 use reading::Reading;
@@ -184,44 +180,6 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
         stop,
         roles,
         serving,
-    })
-}
-
-/// Starts the member's part in the quorum.
-async fn enter(
-    quorum: &QuorumConfig,
-    reach: &Reach,
-    obeyed: &Obeyed,
-) -> Result<(Member, std::sync::mpsc::Receiver<cairn_quorum::Entry>, Key), ReplicaError> {
-    let QuorumConfig { id, members, key_file, dir, election_timeout, forwards: _ } = quorum.clone();
-    let settings = u64::from(crc32c(0, &obeyed.to_bytes()));
-    let reach = reach.clone();
-    let start = move || {
-        let key = read_key(&key_file)?;
-        let mut others = members;
-        let addr = others.remove(&id).map(|own| own.quorum).unwrap_or_default();
-        let listener = listen(&addr).map_err(|source| ReplicaError::Bind { addr, source })?;
-        let others = others.into_iter().map(|(name, member)| (name, member.quorum)).collect();
-        let turn = election_timeout / ELECTION_TURNS as u32;
-        let (name, to_enter) = (id, key.clone());
-        let options = Options { dir, name, listener, others, key: to_enter, turn, settings, reach };
-        let (member, entries) = Member::start(options)?;
-        Ok((member, entries, key))
-    };
-    tokio::task::spawn_blocking(start).await?
-}
-
-fn listen(addr: &str) -> io::Result<TcpListener> {
-    let mut found = addr.to_socket_addrs()?;
-    TcpListener::bind(found.next().ok_or(io::Error::from(io::ErrorKind::NotFound))?)
-}
-
-fn read_key(path: &Path) -> Result<Key, ReplicaError> {
-    let failed = |source| ReplicaError::Key { path: path.to_owned(), source };
-    let text = std::fs::read(path).map_err(failed)?;
-    Key::new(text.trim_ascii()).ok_or_else(|| {
-        let short = "the key is too short: write 32 random bytes in hexadecimal digits there";
-        failed(io::Error::new(io::ErrorKind::InvalidData, short))
     })
 }
 

@@ -87,6 +87,17 @@ pub fn files(conf: &Configuration) -> Option<TlsFiles> {
     Some(TlsFiles { certificate: path(CERTIFICATE)?, key: path(KEY)? })
 }
 
+/// The certificate and its key, and who vouches for the others, where both sides of a connection show one, as `key` wants.
+pub fn mutual(conf: &Configuration, key: &str) -> Result<(TlsFiles, PathBuf)> {
+    match (files(conf), conf.get(AUTHORITY)) {
+        (Some(files), Some(authority)) => Ok((files, PathBuf::from(authority))),
+        _ => bail!(
+            "{key} is true, and {CERTIFICATE}, {KEY} and {AUTHORITY} are not all set: they name PEM files of this NameNode's \
+             certificate and key, and of those who vouch for the other members"
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,15 +1,17 @@
 //! A NameNode's quorum from Hadoop's keys for nameservices and those of Cairn.
 
-use super::{Configuration, value};
+use super::{Configuration, https, value};
 use anyhow::{Context, Result, bail};
 use cairn_namenode::config::quorum::{
-    ELECTION_TIMEOUT, ELECTION_TIMEOUT_MIN, MemberConfig, QuorumConfig,
+    ELECTION_TIMEOUT, ELECTION_TIMEOUT_MIN, MemberConfig, QuorumConfig, QuorumTls,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Where a member listens for the others; behind it come nameservice and id.
 const ADDRESS: &str = "cairn.quorum.address";
+/// Whether members show each other certificates, and encrypt what they say.
+const TLS: &str = "cairn.quorum.tls";
 
 /// The quorum that the NameNode belongs to, and its nameservice; none where no member has an address for that. What it
 /// keeps is in a folder of `name_dir` unless a key says where.
@@ -45,6 +47,15 @@ pub fn read(conf: &Configuration, name_dir: &Path) -> Result<Option<(String, Quo
     let key_file = conf.get("cairn.quorum.key-file").context(
         "cairn.quorum.key-file is not set: members of a quorum are known to each other by a key",
     )?;
+    let mut has_tls = false;
+    conf.boolean(TLS, &mut has_tls)?;
+    let tls = match has_tls {
+        true => {
+            let (files, authority) = https::mutual(conf, TLS)?;
+            Some(QuorumTls { files, authority })
+        }
+        false => None,
+    };
     let dir = conf.get("cairn.quorum.dir");
     let mut election_timeout = ELECTION_TIMEOUT;
     conf.millis("cairn.quorum.election-timeout", &mut election_timeout)?;
@@ -58,6 +69,7 @@ pub fn read(conf: &Configuration, name_dir: &Path) -> Result<Option<(String, Quo
         id,
         members,
         key_file: value::folder(&key_file),
+        tls,
         dir: dir.map_or_else(|| default_dir(name_dir), |dir| value::folder(&dir)),
         election_timeout,
         forwards,
@@ -112,6 +124,27 @@ mod tests {
             assert!(of(&[(key, value)]).is_err(), "{key}");
         }
         assert!(read(&Configuration::default(), Path::new("/data/nn")).unwrap().is_none());
+    }
+
+    #[test]
+    fn members_speak_tls_where_all_files_are_named() {
+        let files = [
+            ("cairn.https.certificate", "/c"),
+            ("cairn.https.key", "/k"),
+            ("cairn.https.authority", "/a"),
+        ];
+        let of = |tls: &str, files: &[(&'static str, &'static str)]| {
+            let conf = conf(&[&[(TLS, tls)], files].concat());
+            read(&conf, Path::new("/data/nn")).map(|read| read.unwrap().1.tls)
+        };
+        assert_eq!(of("false", &files).unwrap(), None);
+        let tls = of("true", &files).unwrap().unwrap();
+        assert_eq!((tls.files.key, tls.authority), ("/k".into(), "/a".into()));
+        for missing in 0..3 {
+            let mut left = files.to_vec();
+            let (key, _) = left.remove(missing);
+            assert!(of("true", &left).unwrap_err().to_string().contains(key), "{key}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Where the NameNodes of a file system are that agree on one log.
 
+use cairn_net::tls::TlsFiles;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,6 +20,8 @@ pub struct QuorumConfig {
     pub members: BTreeMap<String, MemberConfig>,
     /// A file with what all members have and nobody else. Key `cairn.quorum.key-file`.
     pub key_file: PathBuf,
+    /// By which certificates members know each other, and encrypt what they say, if they do. Key `cairn.quorum.tls`.
+    pub tls: Option<QuorumTls>,
     /// Where this one keeps what it has promised, and the log that is being agreed on. Key `cairn.quorum.dir`.
     pub dir: PathBuf,
     /// The shortest time without a word of the leader after which another one may stand; it is twice as long at most. Key
@@ -27,6 +30,15 @@ pub struct QuorumConfig {
     /// Whether a member that follows hands clients' calls to the one that leads, rather than telling them to go there. Key
     /// `cairn.namenode.followers.forward`.
     pub forwards: bool,
+}
+
+/// By which certificates members know each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuorumTls {
+    /// That of this one. Keys `cairn.https.certificate`, `cairn.https.key`.
+    pub files: TlsFiles,
+    /// A PEM file of those who vouch for members. Key `cairn.https.authority`.
+    pub authority: PathBuf,
 }
 
 /// Where a member is.

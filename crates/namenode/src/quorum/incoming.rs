@@ -1,6 +1,6 @@
 //! Snapshots that other members send: each comes to a file, one at a time, and counts when it is whole.
 
-use super::link::LinkError;
+use super::link_error::LinkError;
 use crate::disk::sync_dir;
 use cairn_process::held::held;
 use cairn_quorum::Base;

@@ -6,12 +6,18 @@
 //! ```
 //!
 //! A proof is an HMAC-SHA256 by the key over both random numbers, a number that says whose it is, and, of a frame, its place
-//! and bytes: no frame can be left out, repeated or taken from another connection. Nothing is encrypted.
+//! and bytes: no frame can be left out, repeated or taken from another connection. Nothing of that is encrypted; where members
+//! speak TLS all of it goes through that ([`Socket`]), and each side shows a certificate before it shows the key.
 
+use super::link_error::LinkError;
+use super::socket::Socket;
+use cairn_net::tls::mutual::MutualTls;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
 
 const MAGIC: &[u8; 8] = b"CRNMBR\x01\n";
 
@@ -24,29 +30,6 @@ const KEY_LEN_MIN: usize = 16;
 /// Whose proof it is.
 const ACCEPTS: u64 = u64::MAX;
 const CONNECTS: u64 = u64::MAX - 1;
-
-/// Why there is no connection, or no more.
-#[derive(Debug, thiserror::Error)]
-pub enum LinkError {
-    /// The socket fails.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The other one is no member, or has another key.
-    #[error("the other side does not have the key of this quorum")]
-    Stranger,
-    /// A frame was changed, or is too long.
-    #[error("a frame is not what was sent")]
-    Forged,
-    /// It has the key, and is of another quorum.
-    #[error("the other side is of another quorum")]
-    OtherQuorum,
-    /// A snapshot is on its way already.
-    #[error("another snapshot is on its way")]
-    Busy,
-    /// The system gives no random numbers.
-    #[error("no random numbers: {0}")]
-    Random(getrandom::Error),
-}
 
 /// What all members of a quorum have, and nobody else.
 #[derive(Clone)]
@@ -70,9 +53,18 @@ impl Key {
     }
 }
 
+/// What members show each other.
+#[derive(Clone, Debug)]
+pub struct Credentials {
+    /// What all of them have.
+    pub key: Key,
+    /// Certificates, where they speak TLS; all do, or none.
+    pub tls: Option<Arc<MutualTls>>,
+}
+
 /// One direction of a connection.
 pub(super) struct Link {
-    stream: TcpStream,
+    stream: Socket,
     key: Key,
     /// Both random numbers.
     session: [u8; 64],
@@ -80,23 +72,36 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Proves to who has accepted that this is a member, if that is one.
-    pub fn connect(mut stream: TcpStream, key: &Key) -> Result<Link, LinkError> {
+    /// Proves to who has accepted at `host` that this is a member, if that is one, within `patience`.
+    pub fn connect(
+        stream: TcpStream,
+        host: &str,
+        Credentials { key, tls }: &Credentials,
+        patience: Duration,
+    ) -> Result<Link, LinkError> {
+        let mut stream = Socket::connect(stream, host, tls.as_deref(), patience)?;
         let mut session = [0; 64];
         getrandom::fill(&mut session[..32]).map_err(LinkError::Random)?;
         stream.write_all(&[&MAGIC[..], &session[..32]].concat())?;
-        stream.read_exact(&mut session[32..])?;
+        stream.flush()?;
+        stream.read_exact(&mut session[32..]).map_err(LinkError::opening)?;
         let mut proof = [0; 32];
-        stream.read_exact(&mut proof)?;
+        stream.read_exact(&mut proof).map_err(LinkError::opening)?;
         let mut link = Link { stream, key: key.clone(), session, frames: 0 };
         link.check(ACCEPTS, &[], &proof).map_err(|_| LinkError::Stranger)?;
         let proof = link.proof(CONNECTS, &[]);
         link.stream.write_all(&proof)?;
+        link.stream.flush()?;
         Ok(link)
     }
 
-    /// Lets a member in.
-    pub fn accept(mut stream: TcpStream, key: &Key) -> Result<Link, LinkError> {
+    /// Lets a member in, if it shows within `patience` that it is one.
+    pub fn accept(
+        stream: TcpStream,
+        Credentials { key, tls }: &Credentials,
+        patience: Duration,
+    ) -> Result<Link, LinkError> {
+        let mut stream = Socket::accept(stream, tls.as_deref(), patience)?;
         let (mut magic, mut session) = ([0; 8], [0; 64]);
         stream.read_exact(&mut magic)?;
         if &magic != MAGIC {
@@ -107,10 +112,21 @@ impl Link {
         let mut link = Link { stream, key: key.clone(), session, frames: 0 };
         let proof = link.proof(ACCEPTS, &[]);
         link.stream.write_all(&[&session[32..], &proof[..]].concat())?;
+        link.stream.flush()?;
         let mut proof = [0; 32];
         link.stream.read_exact(&mut proof)?;
         link.check(CONNECTS, &[], &proof).map_err(|_| LinkError::Stranger)?;
         Ok(link)
+    }
+
+    /// From now on each read and each write may take so long.
+    pub fn relax(&mut self, read: Duration, write: Duration) -> io::Result<()> {
+        self.stream.relax(read, write)
+    }
+
+    /// Whether the other side has shown that it is that host, where it has to.
+    pub fn is_of(&self, host: &str) -> bool {
+        self.stream.is_of(host)
     }
 
     fn mac(&self, number: u64, bytes: &[u8]) -> Hmac<Sha256> {
@@ -136,7 +152,7 @@ impl Link {
         let proof = self.proof(self.frames, bytes);
         self.frames += 1;
         self.stream.write_all(&[&len[..], &proof[..], bytes].concat())?;
-        Ok(())
+        Ok(self.stream.flush()?)
     }
 
     /// The next frame.
@@ -161,50 +177,4 @@ impl Link {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::net::TcpListener;
-
-    fn pair(ours: &[u8], theirs: &[u8]) -> (Result<Link, LinkError>, Result<Link, LinkError>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let addr = listener.local_addr().unwrap();
-        let (ours, theirs) = (Key::new(ours).unwrap(), Key::new(theirs).unwrap());
-        std::thread::scope(|scope| {
-            let accepts = scope.spawn(move || Link::accept(listener.accept().unwrap().0, &theirs));
-            let connects = Link::connect(TcpStream::connect(addr).unwrap(), &ours);
-            (connects, accepts.join().unwrap())
-        })
-    }
-
-    #[test]
-    fn members_understand_each_other_and_strangers_are_not_let_in() {
-        let (connects, accepts) = pair(b"the key of a quorum", b"the key of a quorum");
-        let (mut connects, mut accepts) = (connects.unwrap(), accepts.unwrap());
-        for bytes in [&b"one"[..], b"", b"three"] {
-            connects.send(bytes).unwrap();
-            assert_eq!(accepts.receive().unwrap(), bytes);
-        }
-        let (connects, accepts) = pair(b"the key of a quorum", b"the key of another one");
-        assert!(matches!(connects, Err(LinkError::Stranger)));
-        assert!(accepts.is_err());
-        assert!(Key::new(b"short").is_none());
-    }
-
-    #[test]
-    fn a_frame_that_was_changed_or_comes_again_is_not_taken() {
-        for (flips, again) in [(true, false), (false, true)] {
-            let (connects, accepts) = pair(b"the key of a quorum", b"the key of a quorum");
-            let (mut connects, mut accepts) = (connects.unwrap(), accepts.unwrap());
-            let mut bytes = connects.proof(0, b"one").to_vec();
-            bytes.extend(b"one");
-            bytes[33] ^= u8::from(flips);
-            let frame = [&3u32.to_le_bytes()[..], &bytes].concat();
-            connects.stream.write_all(&frame).unwrap();
-            if again {
-                assert_eq!(accepts.receive().unwrap(), b"one");
-                connects.stream.write_all(&frame).unwrap();
-            }
-            assert!(matches!(accepts.receive(), Err(LinkError::Forged)));
-        }
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@ use super::carrier::{Carrier, Input, NotAgreed, Place, StartError, Status};
 use super::disk::Disk;
 use super::hello::Own;
 use super::incoming::{Incoming, Snapshot};
-use super::link::Key;
+use super::link::Credentials;
 use super::port::{Hears, Port, SendError, send_snapshot};
 use crate::clock::since_boot;
 use cairn_net::reach::Reach;
@@ -31,8 +31,8 @@ pub struct Options {
     pub listener: TcpListener,
     /// `host:port` of the others, by name: the same on all.
     pub others: BTreeMap<String, String>,
-    /// What all members have.
-    pub key: Key,
+    /// What it shows the others, and asks them for.
+    pub credentials: Credentials,
     /// The time between two turns; an election takes ten to twenty.
     pub turn: Duration,
     /// A number of what commands obey by its configuration, by which members see whether they are configured alike.
@@ -95,7 +95,7 @@ pub struct Member {
     own: Arc<Own>,
     /// Where the others are, and what they have as well.
     others: BTreeMap<String, String>,
-    key: Key,
+    credentials: Credentials,
     reach: Reach,
     thread: Mutex<Option<JoinHandle<()>>>,
     _lock: File,
@@ -104,7 +104,7 @@ pub struct Member {
 impl Member {
     /// Starts it. What is agreed on comes out of the receiver, in order, from where its log begins.
     pub fn start(options: Options) -> Result<(Member, Receiver<Entry>), StartError> {
-        let Options { dir, name, listener, others, key, turn, settings, reach } = options;
+        let Options { dir, name, listener, others, credentials, turn, settings, reach } = options;
         let lock = lock(&dir)?;
         let opened = Disk::open(&dir)?;
         let me = match &opened {
@@ -121,8 +121,14 @@ impl Member {
             // Nobody listens when it ends.
             let _ = to_hear.send(Input::Heard(name, frame));
         });
-        let port =
-            Port::open(listener, &others, (&key, &reach), &own, hears, Arc::clone(&incoming))?;
+        let port = Port::open(
+            listener,
+            &others,
+            (&credentials, &reach),
+            &own,
+            hears,
+            Arc::clone(&incoming),
+        )?;
         let addr = port.addr();
         let status = Arc::<Mutex<Status>>::default();
         let (told, tells) = (Arc::clone(&own), (inputs.clone(), agrees));
@@ -143,7 +149,7 @@ impl Member {
                 incoming,
                 own,
                 others,
-                key,
+                credentials,
                 reach,
                 thread,
                 _lock: lock,
@@ -222,7 +228,7 @@ impl Member {
     ) -> Result<(), SendError> {
         let base = self.status().base;
         let addr = self.others.get(name).ok_or(SendError::Unknown)?;
-        send_snapshot(addr, (&self.key, &self.reach), &self.own, base, make)
+        send_snapshot(addr, (&self.credentials, &self.reach), &self.own, base, make)
     }
 
     /// Stops it. Blocks until nothing is written any more and its port is closed.

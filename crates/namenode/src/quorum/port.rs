@@ -3,16 +3,18 @@
 //! Each member connects to every other one and speaks on that connection alone; what it hears comes by theirs. A
 //! message that cannot go now is dropped: the protocol sends it again.
 
+use super::callers::{Caller, Callers};
 use super::hello::{Hello, Own};
 use super::incoming::Incoming;
-use super::link::{Key, Link, LinkError};
+use super::link::{Credentials, Link};
+use super::link_error::LinkError;
 use cairn_net::reach::Reach;
 use cairn_process::held::held;
 use cairn_quorum::encoding::Decoder;
 use cairn_quorum::{Base, Malformed};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -33,9 +35,6 @@ const REST: Duration = Duration::from_secs(1);
 
 /// A connection on which nothing came for this long is closed.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-
-/// Connections that others have made, at most.
-const CONNECTIONS_MAX: usize = 64;
 
 const HELLO: u8 = 1;
 const MESSAGE: u8 = 2;
@@ -99,7 +98,7 @@ pub(super) struct Port {
     addr: SocketAddr,
     to: BTreeMap<String, SyncSender<Frame>>,
     stop: Arc<AtomicBool>,
-    streams: Arc<Mutex<Vec<TcpStream>>>,
+    callers: Arc<Mutex<Callers>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -108,31 +107,37 @@ impl Port {
     pub fn open(
         listener: TcpListener,
         others: &BTreeMap<String, String>,
-        (key, reach): (&Key, &Reach),
+        (credentials, reach): (&Credentials, &Reach),
         own: &Arc<Own>,
         hears: Hears,
         incoming: Arc<Incoming>,
     ) -> io::Result<Port> {
         let addr = listener.local_addr()?;
-        let (stop, streams) = (Arc::new(AtomicBool::new(false)), Arc::default());
-        let mut port = Port { addr, to: BTreeMap::new(), stop, streams, threads: Vec::new() };
+        let (stop, callers) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        let mut port = Port { addr, to: BTreeMap::new(), stop, callers, threads: Vec::new() };
         for (name, addr) in others {
             let (sender, queue) = sync_channel(QUEUE);
             port.to.insert(name.clone(), sender);
-            let (addr, key, own) = (addr.clone(), key.clone(), Arc::clone(own));
+            let (addr, shows, own) = (addr.clone(), credentials.clone(), Arc::clone(own));
             let reach = reach.clone();
             let stop = Arc::clone(&port.stop);
             let thread = std::thread::Builder::new().name("quorum-speak".to_string());
-            let speak = move || speak(&addr, (&key, &reach), &own, &queue, &stop);
+            let speak = move || speak(&addr, (&shows, &reach), &own, &queue, &stop);
             port.threads.push(thread.spawn(speak)?);
         }
-        let (stop, streams) = (Arc::clone(&port.stop), Arc::clone(&port.streams));
-        let names = others.keys().cloned().collect();
-        let (key, reach, own) = (key.clone(), reach.clone(), Arc::clone(own));
-        let believed = Believed { key, reach, names, own, refused: Mutex::default() };
+        let (stop, callers) = (Arc::clone(&port.stop), Arc::clone(&port.callers));
+        let hosts = others.iter().map(|(name, addr)| (name.clone(), host(addr).to_string()));
+        let believed = Believed {
+            credentials: credentials.clone(),
+            reach: reach.clone(),
+            hosts: hosts.collect(),
+            own: Arc::clone(own),
+            refused: Mutex::default(),
+            warned: Mutex::default(),
+        };
         let thread = std::thread::Builder::new().name("quorum-listen".to_string());
         port.threads.push(thread.spawn(move || {
-            listen(&listener, &believed, (&hears, &incoming), &stop, &streams);
+            listen(&listener, &believed, (&hears, &incoming), &stop, &callers);
         })?);
         Ok(port)
     }
@@ -156,9 +161,7 @@ impl Drop for Port {
         self.to.clear();
         // Wakes who accepts.
         let _ = TcpStream::connect_timeout(&self.addr, PATIENCE);
-        for stream in held(&self.streams).drain(..) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
+        held(&self.callers).close_all();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the quorum's port has panicked");
@@ -167,7 +170,13 @@ impl Drop for Port {
     }
 }
 
-fn speak(addr: &str, by: (&Key, &Reach), own: &Own, queue: &Receiver<Frame>, stop: &AtomicBool) {
+fn speak(
+    addr: &str,
+    by: (&Credentials, &Reach),
+    own: &Own,
+    queue: &Receiver<Frame>,
+    stop: &AtomicBool,
+) {
     let mut was_there = true;
     while !stop.load(Ordering::SeqCst) {
         let mut since = None;
@@ -191,14 +200,19 @@ fn speak(addr: &str, by: (&Key, &Reach), own: &Own, queue: &Receiver<Frame>, sto
     }
 }
 
-fn connect(addr: &str, (key, reach): (&Key, &Reach)) -> Result<Link, LinkError> {
+fn connect(addr: &str, (credentials, reach): (&Credentials, &Reach)) -> Result<Link, LinkError> {
     let found = addr.to_socket_addrs()?.next().ok_or(io::Error::from(io::ErrorKind::NotFound))?;
     let connect = || TcpStream::connect_timeout(&found, PATIENCE);
     let stream = reach.make_blocking(found, PATIENCE, connect)?;
     stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    Link::connect(stream, key)
+    let mut link = Link::connect(stream, host(addr), credentials, PATIENCE)?;
+    link.relax(PATIENCE, PATIENCE)?;
+    Ok(link)
+}
+
+/// The host of `host:port`.
+fn host(addr: &str) -> &str {
+    addr.rsplit_once(':').map_or(addr, |(host, _)| host)
 }
 
 fn serve(
@@ -221,19 +235,25 @@ fn serve(
 
 /// Who may speak here.
 struct Believed {
-    key: Key,
+    credentials: Credentials,
     reach: Reach,
-    names: Vec<String>,
+    /// The hosts of the others, by their names.
+    hosts: BTreeMap<String, String>,
     own: Arc<Own>,
     /// Whom it was said of that they may not.
     refused: Mutex<BTreeSet<String>>,
+    /// When a stranger was told of last.
+    warned: Mutex<Option<Instant>>,
 }
 
 impl Believed {
-    /// The one who says that, if it may speak: the configuration names it, and it is of this quorum.
-    fn check(&self, hello: &Hello) -> Result<String, LinkError> {
-        let name = self.names.iter().find(|name| **name == hello.name);
-        let name = name.ok_or(LinkError::Stranger)?;
+    /// The one who says that, if it may speak: the configuration names it, a certificate says the same, and it is of this
+    /// quorum.
+    fn check(&self, hello: &Hello, link: &Link) -> Result<String, LinkError> {
+        let (name, host) = self.hosts.get_key_value(&hello.name).ok_or(LinkError::Stranger)?;
+        if !link.is_of(host) {
+            return Err(LinkError::OtherName);
+        }
         if self.own.believes(hello) {
             return Ok(name.clone());
         }
@@ -246,6 +266,17 @@ impl Believed {
         }
         Err(LinkError::OtherQuorum)
     }
+
+    /// Whether a stranger is to be told of: not more often than [`REST`], or strangers would fill the log.
+    fn warns(&self) -> bool {
+        let now = Instant::now();
+        let mut warned = held(&self.warned);
+        let is_due = warned.is_none_or(|last| now.saturating_duration_since(last) >= REST);
+        if is_due {
+            *warned = Some(now);
+        }
+        is_due
+    }
 }
 
 fn listen(
@@ -253,41 +284,35 @@ fn listen(
     believed: &Believed,
     (hears, incoming): (&Hears, &Incoming),
     stop: &AtomicBool,
-    streams: &Mutex<Vec<TcpStream>>,
+    callers: &Mutex<Callers>,
 ) {
     std::thread::scope(|scope| {
         for stream in listener.incoming() {
-            if stop.load(Ordering::SeqCst) {
-                return;
-            }
-            let Ok(stream) = stream else {
+            let Ok((stream, caller)) = stream.and_then(|stream| {
+                let caller = Callers::enter(callers, &stream)?;
+                Ok((stream, caller))
+            }) else {
                 std::thread::sleep(PAUSE);
                 continue;
             };
             if stream.peer_addr().is_ok_and(|peer| !believed.reach.may_take(peer)) {
                 continue;
             }
-            let mut open = held(streams);
-            open.retain(|stream| stream.peer_addr().is_ok());
-            let Ok(copy) = stream.try_clone() else { continue };
-            if open.len() >= CONNECTIONS_MAX {
-                continue;
+            // Whoever has come before that is closed by who stops, the others are not heard.
+            if stop.load(Ordering::SeqCst) {
+                return;
             }
-            open.push(copy);
-            drop(open);
             let thread = std::thread::Builder::new().name("quorum-hear".to_string());
-            let spawned = thread.spawn_scoped(scope, || {
-                let _ = stream.set_read_timeout(Some(SILENCE_MAX));
-                let _ = stream.set_write_timeout(Some(PATIENCE));
+            let spawned = thread.spawn_scoped(scope, move || {
                 let peer = stream.peer_addr().ok();
-                let closes = stream.try_clone();
-                if let Err(error @ (LinkError::Stranger | LinkError::Forged)) =
-                    hear(stream, believed, hears, incoming)
-                {
-                    tracing::warn!(?peer, %error, "a connection to the quorum's port is closed");
-                }
-                if let Ok(stream) = closes {
-                    let _ = stream.shutdown(Shutdown::Both);
+                match hear(stream, believed, (hears, incoming), &caller) {
+                    Ok(()) | Err(LinkError::Io(_) | LinkError::OtherQuorum | LinkError::Busy) => {}
+                    Err(error) if !believed.warns() => {
+                        tracing::debug!(?peer, %error, "a connection to the quorum's port is closed");
+                    }
+                    Err(error) => {
+                        tracing::warn!(?peer, %error, "a connection to the quorum's port is closed");
+                    }
                 }
             });
             if let Err(error) = spawned {
@@ -300,15 +325,17 @@ fn listen(
 fn hear(
     stream: TcpStream,
     believed: &Believed,
-    hears: &Hears,
-    incoming: &Incoming,
+    (hears, incoming): (&Hears, &Incoming),
+    caller: &Caller<'_>,
 ) -> Result<(), LinkError> {
-    let mut link = Link::accept(stream, &believed.key)?;
+    let mut link = Link::accept(stream, &believed.credentials, PATIENCE)?;
+    link.relax(SILENCE_MAX, PATIENCE)?;
+    caller.is_member()?;
     let (mut who, mut snapshot) = (None, None);
     loop {
         let frame = Frame::from_bytes(&link.receive()?).map_err(|_| LinkError::Forged)?;
         if let Frame::Hello(hello) = &frame {
-            who = Some((believed.check(hello)?, hello.quorum));
+            who = Some((believed.check(hello, &link)?, hello.quorum));
         }
         let Some((name, quorum)) = &who else { return Err(LinkError::Stranger) };
         match frame {
@@ -325,7 +352,7 @@ fn hear(
 /// Sends a snapshot on a connection of its own. `make` has its bytes sent, piece by piece.
 pub(super) fn send_snapshot(
     addr: &str,
-    by: (&Key, &Reach),
+    by: (&Credentials, &Reach),
     own: &Own,
     base: Base,
     make: impl FnOnce(&mut dyn FnMut(Vec<u8>) -> bool) -> Result<(), String>,

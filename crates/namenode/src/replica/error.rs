@@ -4,6 +4,7 @@ use crate::journal::OpenError;
 use crate::journal::follower::FollowError;
 use crate::quorum;
 use crate::run::StartError;
+use cairn_net::tls::TlsError;
 use std::io;
 use std::path::PathBuf;
 use tokio::task::JoinError;
@@ -24,6 +25,20 @@ pub enum ReplicaError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// What it is to show the others can't be used.
+    #[error("cairn.quorum.tls is true: {0}")]
+    Tls(#[from] TlsError),
+    /// The others would not believe it.
+    #[error(
+        "cairn.quorum.tls is true, and the certificate {} does not name {host}, where the others find this member",
+        certificate.display()
+    )]
+    NotNamed {
+        /// Its file.
+        certificate: PathBuf,
+        /// The host of the member's address.
+        host: String,
     },
     /// The member's own file or port can't be used.
     #[error("the quorum can't be entered: {0}")]

@@ -1,11 +1,17 @@
 //! Members of a quorum over real sockets and files: they agree, go on without one another, and nobody is believed who
 //! may not lead any more.
 
-use cairn_namenode::quorum::{self, Key, Member, NotAgreed, Options, Place, StartError};
+use cairn_namenode::quorum::{
+    self, Credentials, Key, Member, NotAgreed, Options, Place, StartError,
+};
 use cairn_net::reach::Reach;
+use cairn_net::tls::TlsFiles;
+use cairn_net::tls::mutual::MutualTls;
 use cairn_quorum::{Entry, Payload};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -14,19 +20,38 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 const TURN: Duration = Duration::from_millis(30);
 const PATIENCE: Duration = Duration::from_secs(60);
 
+fn credentials() -> Credentials {
+    Credentials { key: Key::new(b"what all members have").unwrap(), tls: None }
+}
+
+/// The same with a certificate, which the others believe. It is one of the tests of `cairn-net`.
+fn with_certificate() -> Credentials {
+    let at = |end: &str| {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../net/src/tls/one").with_extension(end)
+    };
+    let files = TlsFiles { certificate: at("pem"), key: at("key") };
+    let tls = MutualTls::open(files, &at("pem")).unwrap();
+    Credentials { tls: Some(Arc::new(tls)), ..credentials() }
+}
+
 /// Three places for members.
 struct Three {
     dirs: [TempDir; 3],
     addrs: [SocketAddr; 3],
     members: [Option<(Member, Receiver<Entry>)>; 3],
+    credentials: Credentials,
 }
 
 impl Three {
     fn new() -> Three {
+        Three::with(credentials())
+    }
+
+    fn with(credentials: Credentials) -> Three {
         let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let addrs = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
         let dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
-        let mut three = Three { dirs, addrs, members: [None, None, None] };
+        let mut three = Three { dirs, addrs, members: [None, None, None], credentials };
         assert!(quorum::found(three.dirs[0].path(), NAMES[0]).unwrap());
         for (at, listener) in listeners.into_iter().enumerate() {
             three.start_at(at, listener);
@@ -46,7 +71,7 @@ impl Three {
             name: NAMES[at].to_string(),
             listener,
             others: others.collect::<BTreeMap<_, _>>(),
-            key: Key::new(b"what all members have").unwrap(),
+            credentials: self.credentials.clone(),
             turn: TURN,
             // The last one is configured otherwise.
             settings: at as u64 / 2,
@@ -358,7 +383,7 @@ fn a_member_of_another_quorum_is_not_listened_to() {
         name: NAMES[0].to_string(),
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
         others: others.collect(),
-        key: Key::new(b"what all members have").unwrap(),
+        credentials: credentials(),
         turn: TURN,
         settings: 0,
         reach: Reach::default(),
@@ -374,4 +399,22 @@ fn a_member_of_another_quorum_is_not_listened_to() {
     assert_eq!(three.member(next).status().members, before);
     assert_eq!(stranger.status().members.0.len(), 1, "nor does it take them in");
     three.agree(0..3);
+}
+
+/// By certificates, and with the key beside them; who speaks without TLS is not heard.
+#[test]
+fn members_that_speak_tls_agree_and_others_are_not_let_in() {
+    let mut three = Three::with(with_certificate());
+    three.agree(0..10);
+    let away = (1..3).find(|at| Some(*at) != three.leader()).unwrap();
+    three.members[away] = None;
+    three.agree(10..20);
+    let without = TcpListener::bind(three.addrs[away]).unwrap();
+    let options = Options { credentials: credentials(), ..three.options(away, without) };
+    let (deaf, _entries) = Member::start(options).unwrap();
+    std::thread::sleep(TURN * 40);
+    assert!(deaf.status().present.is_empty(), "{:?}", deaf.status());
+    drop(deaf);
+    three.start(away);
+    assert_eq!(three.values(away, 20).len(), 20);
 }

@@ -55,6 +55,7 @@ impl Three {
             quorum: Some(QuorumConfig {
                 members: self.members.clone(),
                 key_file: self.dir.path().join("key"),
+                tls: None,
                 dir: name_dir.join("quorum"),
                 // Long enough for a machine on which other tests run.
                 election_timeout: Duration::from_millis(800),
