@@ -20,6 +20,8 @@ PROVIDERS = {
     "configured": "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider",
     "hedging": "org.apache.hadoop.hdfs.server.namenode.ha.RequestHedgingProxyProvider",
 }
+OBSERVER = "org.apache.hadoop.hdfs.server.namenode.ha.ObserverReadProxyProvider"
+ALL_PROVIDERS = {**PROVIDERS, "observer": OBSERVER}
 CLASSES = ":".join(os.path.join(here, "..", "hadoop", "target", p) for p in ["classes", "lib/*"])
 GO = os.path.join(here, "..", "old", "target", "hdfs")
 
@@ -57,6 +59,8 @@ class Three(Processes):
             "dfs.ha.namenodes.ns": ",".join(self.names),
             "dfs.ha.fencing.methods": "shell(/bin/true)",
             "dfs.client.failover.proxy.provider.ns": PROVIDERS["configured"],
+            # Who reads from followers asks the leader how far it is before each read.
+            "dfs.client.failover.observer.auto-msync-period.ns": "0",
             "cairn.quorum.key-file": f"{folder}/key",
             "dfs.heartbeat.interval": "1",
         }
@@ -156,6 +160,11 @@ class Three(Processes):
     def live(self):
         return len(json.loads(self.run("--json", "report", "--live"))["live"])
 
+    def reads(self):
+        """Reads that each has answered while another one led, since it was started."""
+        told = map(json.loads, self.run("--json", "admin", "members").splitlines())
+        return {member["name"]: member["reads"] or 0 for member in told}
+
     def voters(self):
         return len(re.findall("Promote", "".join(self.log(name) for name in self.names)))
 
@@ -172,7 +181,7 @@ class Client:
     def __init__(self, folder, conf, name):
         command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", CLASSES]
         command += ["-Dlog4j.configuration=log4j-stderr.properties", "cairn.interop.FailoverClient"]
-        command += [conf, PROVIDERS[name], f"/{name}"]
+        command += [conf, ALL_PROVIDERS[name], f"/{name}"]
         self.name = name
         self.errors = open(f"{folder}/client-{name}.log", "w")
         self.process = subprocess.Popen(
@@ -209,12 +218,29 @@ def one_address(three, step, at=None):
             raise AssertionError(f"{path} is not what was written")
 
 
+def read_at_followers(three):
+    """Two of Hadoop's clients read where others are followed: each sees what it has made, and after msync what the other has."""
+    before, leader = three.reads(), three.leader()
+    command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", CLASSES]
+    command += ["-Dlog4j.configuration=log4j-stderr.properties", "cairn.interop.ObserverReads"]
+    command += [three.conf, OBSERVER, "/seen-at-followers", "300"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(f"{done.stdout}{done.stderr}")
+    told, after = json.loads(done.stdout), three.reads()
+    reads = {name: after[name] - before[name] for name in IDS}
+    print(f"        {json.dumps(told)}; {leader} led, answered by followers: {reads}", flush=True)
+    # Each directory is looked for three times, and twice that is what must be there.
+    if told["missed"] or sum(reads.values()) < 2 * told["made"]:
+        raise AssertionError(f"{told} {reads}")
+
+
 def tell(waits):
     print(f"        until another one led: {', '.join(f'{wait:.1f}' for wait in waits)} s", flush=True)
 
 
 def kill_again_and_again(three, kills):
-    clients = [Client(three.folder, three.conf, name) for name in PROVIDERS]
+    clients = [Client(three.folder, three.conf, name) for name in ALL_PROVIDERS]
     waits = three.kill_leaders(kills, 2, without=lambda step: one_address(three, step))
     time.sleep(2)
     tell(waits)
@@ -275,6 +301,7 @@ def main():
         three.start_hadoop_datanode()
         until("all DataNodes have registered", lambda: three.live() == DATANODES + 1, 90)
         checks.check("a client with one address is served by a member that follows", lambda: one_address(three, "first"))
+        checks.check("Hadoop's clients read at members that follow", lambda: read_at_followers(three))
         checks.check(f"Hadoop's client loses nothing while the leader is killed {args.kills} times",
                      lambda: kill_again_and_again(three, args.kills))
         checks.check("a leader that stands still is done without", lambda: frozen(three))

@@ -11,7 +11,7 @@ import time
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(here, ".."), os.path.join(here, "..", "ha")]
 from cluster import Checks  # noqa: E402
-from ha import CLASSES, IDS, PROVIDERS, Three, until  # noqa: E402
+from ha import ALL_PROVIDERS, CLASSES, IDS, OBSERVER, Three, until  # noqa: E402
 
 CHECK = os.path.join(here, "target", "check")
 
@@ -67,9 +67,11 @@ class Members(Three):
 
 def clients(three, history, seed):
     addresses = [f"hdfs://{three.rpc[name]}" for name in IDS]
-    ways = [*PROVIDERS.values(), *PROVIDERS.values(), *addresses]
+    ways = [*ALL_PROVIDERS.values(), *ALL_PROVIDERS.values(), *addresses]
     # Calls that wait at a leader which stands still.
     ways += [f"reads:{address}" for address in addresses * 2]
+    # Answered by members that follow.
+    ways += [f"reads:{OBSERVER}"] * 2
     command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", CLASSES]
     command += ["-Dlog4j.configuration=log4j-stderr.properties", "cairn.interop.Historian", three.conf, history, str(seed)]
     with open(f"{three.folder}/clients.log", "w") as log:
@@ -112,6 +114,11 @@ def work(three, seconds, kinds, seed, history):
     caller.communicate("stop\n", timeout=300)
     if caller.returncode != 0:
         raise AssertionError(f"the clients ended with {caller.returncode}")
+    until("somebody leads", three.leads, 90)
+    reads = sum(three.reads().values())
+    print(f"        members that follow have answered {reads} reads since each was started last", flush=True)
+    if not reads:
+        raise AssertionError("all reads went to the leader")
     told = ", ".join(f"{count} x {kind}" for kind, count in sorted(counts.items()))
     print(f"        seed {seed}: {told}; {len(terms - {None})} terms were seen", flush=True)
 

@@ -190,6 +190,7 @@ impl Server {
             leads: told.leads,
             last: told.last,
             is_ready: told.ready,
+            reads: told.reads.unwrap_or_default(),
             members: told.members.into_iter().map(member).collect(),
         })
     }

@@ -17,6 +17,8 @@ pub struct Members {
     pub last: u64,
     /// It would serve well if it led.
     pub is_ready: bool,
+    /// Reads that it has answered since it was started while another one led.
+    pub reads: u64,
     /// All that it knows of.
     pub members: Vec<QuorumMember>,
 }

@@ -2254,6 +2254,9 @@ pub struct GetMembersResponseProto {
     /// Field 1007 `members`.
     #[prost(message, repeated, tag = "1007")]
     pub members: ::std::vec::Vec<QuorumMemberProto>,
+    /// Field 1008 `reads`.
+    #[prost(uint64, optional, tag = "1008")]
+    pub reads: ::core::option::Option<u64>,
 }
 
 /// `hadoop.hdfs.GetPreferredBlockSizeRequestProto`.

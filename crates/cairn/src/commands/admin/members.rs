@@ -129,6 +129,7 @@ struct Line<'a> {
     last: Option<u64>,
     lag: Option<u64>,
     is_ready: bool,
+    reads: Option<u64>,
 }
 
 impl Line<'_> {
@@ -168,6 +169,7 @@ fn line<'a>(best: &'a Told, own: &BTreeMap<&str, &'a Told>, member: &'a QuorumMe
         term: says.map(|says| says.term),
         last,
         lag: last.map(|last| best.last.saturating_sub(last)),
+        reads: says.map(|says| says.reads),
         is_ready: says.map_or(member.is_there && member.is_ready, |says| says.is_ready),
         member,
     }
@@ -198,6 +200,7 @@ fn as_json(quorum: u64, line: &Line<'_>) -> Value {
         "lag": line.lag,
         "answers": line.term.is_some(),
         "ready": line.is_ready,
+        "reads": line.reads,
         "rpc_address": member.rpc_address,
         "quorum_address": member.quorum_address,
     })
@@ -222,7 +225,8 @@ mod tests {
         let members = vec![member("a", known(9)), member("b", known(7)), member("c", known(2))];
         let leader = Some("a".to_string());
         let (name, quorum) = (name.to_string(), 5);
-        Told { name, quorum, term: 3, leader, leads, last, is_ready: false, members }
+        let (is_ready, reads) = (false, 12);
+        Told { name, quorum, term: 3, leader, leads, last, is_ready, reads, members }
     }
 
     #[test]
@@ -242,5 +246,6 @@ mod tests {
         assert_eq!(rows[0].join(" "), "a leader - - - yes -");
         assert_eq!(rows[1].join(" "), "b follower 3 6 0 no -");
         assert_eq!(seen.as_json()[1]["entry"], 6);
+        assert_eq!(seen.as_json()[1]["reads"], 12);
     }
 }

@@ -43,6 +43,7 @@ impl Front {
             ready: status.is_ready,
             members: rows.into_iter().map(told).collect(),
             leader: status.leader,
+            reads: Some(self.reads().answered()),
         })
     }
 

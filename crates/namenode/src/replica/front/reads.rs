@@ -127,3 +127,86 @@ impl Reads {
         Some(answer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::NameNodeConfig;
+    use crate::node::NameNode;
+    use crate::protocol::CLIENT;
+    use crate::standing::Leader;
+    use cairn_net::rpc_server::{StateId, UserInfo};
+    use cairn_wire::proto::hdfs::GetFileInfoRequestProto;
+    use prost::Message;
+
+    fn look(seen: i64) -> Call {
+        let request = GetFileInfoRequestProto { src: "/".to_string() };
+        Call {
+            protocol: CLIENT.to_string().into(),
+            method: "getFileInfo".to_string().into(),
+            version: 1,
+            user: UserInfo::simple("hdfs").into(),
+            client_id: [7; 16],
+            call_id: 3,
+            retry_count: 0,
+            peer: "127.0.0.1:1".parse().unwrap(),
+            body: request.encode_to_vec().into(),
+            connection_protocol: CLIENT.into(),
+            caller_context: None,
+            carrier: "rpc",
+            state: Some(Arc::new(StateId::new(seen))),
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_read_waits_for_what_its_client_has_seen_and_not_for_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = NameNodeConfig {
+            name_dir: dir.path().join("name"),
+            format_if_empty: true,
+            rpc_addr: ([127, 0, 0, 1], 0).into(),
+            http_addr: None,
+            ..NameNodeConfig::default()
+        };
+        let running = NameNode::start(config).await.unwrap();
+        let names = Arc::new(Protocols(Arc::clone(running.node())));
+        let last = running.node().ns.last_sequence();
+        let leader = Leader { name: "b".into(), rpc: "nowhere:1".into() };
+        let follows = Standing::Follows { term: 5, leader };
+        let reads = Arc::new(Reads::default());
+        reads.read_from(Some(Arc::clone(&names)), last - 1);
+        let seen = last as i64;
+        let earlier = look(seen - 1);
+        assert!(reads.answer_now(&earlier, &follows).is_none(), "the leader may not tell");
+        reads.heard(&follows, &earlier);
+        assert!(reads.answer_now(&earlier, &follows).is_none(), "it has not told");
+        earlier.tell_state(last);
+        reads.heard(&follows, &earlier);
+        assert!(reads.answer(&earlier, &follows).await.unwrap().is_ok());
+        assert!(reads.answer_now(&earlier, &Standing::Nobody { term: 5 }).is_none());
+        let silent = Call { state: None, ..look(0) };
+        assert!(reads.answer_now(&silent, &follows).is_none());
+        // What it has seen comes while it waits.
+        let later = look(seen);
+        assert!(reads.answer_now(&later, &follows).is_none());
+        let waits = {
+            let (reads, later, follows) = (Arc::clone(&reads), later.clone(), follows.clone());
+            tokio::spawn(async move { reads.answer(&later, &follows).await })
+        };
+        tokio::time::sleep(PATIENCE / 10).await;
+        assert!(!waits.is_finished());
+        reads.has(last);
+        waits.await.unwrap().unwrap().unwrap();
+        assert_eq!((reads.answered(), later.state.unwrap().told()), (2, Some(seen)));
+        // What does not come, or is far away, is left to the leader.
+        let begun = std::time::Instant::now();
+        assert!(reads.answer(&look(seen + LAG_MAX + 1), &follows).await.is_none());
+        assert!(begun.elapsed() < PATIENCE);
+        assert!(reads.answer(&look(seen + 1), &follows).await.is_none());
+        assert!(begun.elapsed() >= PATIENCE);
+        // So is everything once it is closed.
+        reads.read_from(None, 0);
+        assert!(reads.answer(&earlier, &follows).await.is_none());
+        running.shutdown().await;
+    }
+}

@@ -126,6 +126,8 @@ impl Own {
         metrics.gauge("standby_reported_datanodes", help, known.reported);
         let help = "Replicas and units of which a member that follows was told";
         metrics.gauge("standby_replicas", help, known.replicas);
+        let help = "Reads that this member has answered since its start while another one led";
+        metrics.counter("follower_reads_total", help, &[], self.front.reads().answered());
         calls::figures(&self.rpc_metrics, &mut metrics);
         metrics.page()
     }

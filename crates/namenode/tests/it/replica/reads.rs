@@ -144,7 +144,6 @@ async fn a_member_that_follows_reads_what_its_client_has_seen() {
     let read = three.read_by(last);
     assert!(sees(&here, "/next").await && sees(&here, "/p49").await);
     assert!(three.read_by(last) >= read + 1);
-    assert_eq!(three.read_by(next), 0, "it leads");
     for at in [next, last] {
         three.stop(at).await;
     }

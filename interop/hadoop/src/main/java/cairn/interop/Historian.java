@@ -139,10 +139,11 @@ public final class Historian {
       Configuration own = new Configuration(conf);
       URI uri = FileSystem.getDefaultUri(conf);
       boolean reads = way.startsWith("reads:");
-      if (reads || way.startsWith("hdfs:")) {
-        uri = URI.create(reads ? way.substring("reads:".length()) : way);
+      String at = reads ? way.substring("reads:".length()) : way;
+      if (at.startsWith("hdfs:")) {
+        uri = URI.create(at);
       } else {
-        own.set("dfs.client.failover.proxy.provider.ns", way);
+        own.set("dfs.client.failover.proxy.provider.ns", at);
       }
       FileSystem fs = FileSystem.newInstance(uri, own);
       DFSClient client = ((DistributedFileSystem) fs).getClient();
