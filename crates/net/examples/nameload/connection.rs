@@ -19,6 +19,8 @@ pub const BLOCK_LEN: u64 = 1 << 20;
 pub struct Load {
     pub addr: String,
     pub superuser: String,
+    /// Whether members of a quorum that follow may answer reads.
+    pub reads_anywhere: bool,
 }
 
 /// Room for what comes, at least.
@@ -66,6 +68,11 @@ impl Connection {
         let header = rpc::request_header(0, 0, &client_id);
         let input = vec![0; 2 * ROOM];
         Ok(Connection { stream, header, methods: Vec::new(), out, input, unread: 0..0 })
+    }
+
+    /// Has members that follow answer, whatever they have applied.
+    pub fn read_anywhere(&mut self) {
+        self.header.state_id = Some(0);
     }
 
     /// Puts a call into the buffer.

@@ -44,6 +44,9 @@ pub async fn drive(
         format!("load{}", index % USERS)
     };
     let mut connection = Connection::open(&load.addr, &user, CLIENT).await?;
+    if load.reads_anywhere {
+        connection.read_anywhere();
+    }
     let client = format!("load-{index}");
     let mut slots: Vec<Option<Slot>> = (0..window).map(|_| None).collect();
     let mut free: Vec<usize> = (0..window).collect();

@@ -10,7 +10,8 @@
 //! report                                         full reports of all blocks that `write` and `fill` made
 //! ```
 //!
-//! Usage: `nameload HOST:PORT USER`, the user being the NameNode's superuser.
+//! Usage: `nameload HOST:PORT USER [anywhere]`, the user being the NameNode's superuser. With `anywhere` a member of a quorum
+//! that follows answers reads by itself.
 
 mod connection;
 mod drive;
@@ -114,12 +115,14 @@ async fn run(load: &Load, nodes: &mut Option<Nodes>, words: &[&str]) -> Result<S
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
-    let [_, addr, user] = args.as_slice() else {
-        return Err("usage: nameload HOST:PORT USER".into());
+    let (addr, user, reads_anywhere) = match args.as_slice() {
+        [_, addr, user] => (addr, user, false),
+        [_, addr, user, word] if word == "anywhere" => (addr, user, true),
+        _ => return Err("usage: nameload HOST:PORT USER [anywhere]".into()),
     };
     // One thread: on a small machine the server is to have the others.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let load = Load { addr: addr.clone(), superuser: user.clone() };
+    let load = Load { addr: addr.clone(), superuser: user.clone(), reads_anywhere };
     runtime.block_on(serve(load))?;
     Ok(())
 }
