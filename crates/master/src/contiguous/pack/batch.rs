@@ -184,7 +184,8 @@ fn deal(
     let wanted = rules.container_len.max(1).saturating_mul(k as u64);
     let (mut taken, mut sum) = (0, 0_u64);
     for candidate in candidates.iter().take(k * PACKED_MAX) {
-        if sum >= wanted {
+        // Each container gets one at least.
+        if sum >= wanted && taken >= k {
             break;
         }
         (taken, sum) = (taken + 1, sum + candidate.block.len);
@@ -301,6 +302,13 @@ mod tests {
         assert_eq!(dealt(&[900, 50, 2500], 10_000), None);
         let with_others = dealt(&[900, 50, 2500, 1600, 1500], 10_000);
         assert_eq!(with_others, Some(vec![2400, 1650, 2500]));
+    }
+
+    /// They were looked at first each time, and found too few for a group: nothing of their kind was ever packed.
+    #[test]
+    fn blocks_of_which_fewer_than_a_group_has_containers_would_do_are_packed_with_the_next() {
+        assert_eq!(dealt(&[2000, 1500, 1900, 100], 0), Some(vec![2000, 1500, 1900]));
+        assert_eq!(dealt(&[3000, 2600, 2800], 0), Some(vec![3000, 2600, 2800]));
     }
 
     #[test]
