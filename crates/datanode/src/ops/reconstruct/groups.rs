@@ -76,6 +76,7 @@ async fn run_encode(node: Arc<Node>, work: order::EncodeWork, _claim: Claim) {
     let Some(_permit) = node.reconstructions.permit(false).await else { return };
     let started = Instant::now();
     let (group, counts) = (work.group.id, &node.metrics.encoding);
+    tracing::info!(%group, "encodes a group");
     let encoded = match encode::encode(&node, &work).await {
         Ok(encoded) => {
             let ms = started.elapsed().as_millis() as u64;
@@ -129,6 +130,7 @@ async fn run_rebuild(node: Arc<Node>, work: order::RebuildWork, _claim: Claim) {
     let Some(_permit) = node.reconstructions.permit(work.is_urgent).await else { return };
     let started = Instant::now();
     let (group, counts) = (work.group.record.handle, &node.metrics.rebuilding);
+    tracing::info!(%group, "rebuilds lost units of a group");
     let ended = match rebuild::rebuild(&node, &work).await {
         Ok(ended) => ended,
         Err(error) => {

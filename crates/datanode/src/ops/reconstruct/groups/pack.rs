@@ -103,6 +103,7 @@ pub(crate) fn start_packs(node: &Arc<Node>, orders: Vec<PackOrderProto>) {
 async fn run(node: Arc<Node>, work: PackWork, _claim: Claim) {
     let Some(_permit) = node.reconstructions.permit(false).await else { return };
     let container = work.container.clone();
+    tracing::info!(container = %container.id, "writes a container");
     let told = match pack(&node, &work).await {
         Ok(told) => {
             let (blocks, left_out) = (told.crcs.len(), told.left_out.len());

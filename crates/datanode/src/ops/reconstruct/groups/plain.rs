@@ -59,6 +59,7 @@ fn target(node: &Node, order: &UnpackOrderProto) -> Result<Target> {
 
 async fn run(node: Arc<Node>, block: Block, target: Target, _claim: Claim) {
     let Some(_permit) = node.reconstructions.permit(false).await else { return };
+    tracing::info!(block = %block.id, "writes a replica of a packed block");
     match write(&node, &block, target).await {
         Ok(()) => tracing::info!(block = %block.id, "a packed block has a replica here"),
         Err(error) => tracing::warn!(block = %block.id, %error, "cannot unpack a block"),
