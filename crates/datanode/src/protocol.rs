@@ -5,6 +5,8 @@ pub(crate) mod inter;
 pub(crate) mod reconfigure;
 mod superuser;
 
+pub(crate) use superuser::admins;
+
 use crate::node::INTER_DATANODE;
 use cairn_net::rpc_server::RpcMetrics;
 use cairn_operate::reconfiguration;

@@ -123,7 +123,10 @@ impl DataNode {
                 };
                 let site: Arc<dyn Handler> = Arc::new(site);
                 let site: Arc<dyn Handler> = match &node.config.http_auth {
-                    Some(auth) => Arc::new(Gate::new(auth.clone(), site)),
+                    Some(auth) => {
+                        let gate = Gate::new(auth.clone(), site);
+                        Arc::new(gate.with_admins(protocol::admins(&node)))
+                    }
                     None => site,
                 };
                 for port in ports {

@@ -6,6 +6,7 @@ use std::sync::{Arc, MutexGuard};
 use cairn_access::access::Access;
 use cairn_access::proxy_users::ProxyUsers;
 use cairn_access::service_policy::ServicePolicy;
+use cairn_net::http::Admins;
 use cairn_net::rpc_server::{Call, UserInfo};
 use cairn_process::held::held;
 use cairn_wire::RemoteException;
@@ -44,6 +45,18 @@ impl NameNode {
         }
         let access = Arc::clone(&self.access());
         access.authorize_call(call, &self.groups).await
+    }
+
+    /// Who may administer the NameNode by its pages.
+    pub(crate) fn admins(self: &Arc<NameNode>) -> Admins {
+        let node = Arc::clone(self);
+        Arc::new(move |user| {
+            let node = Arc::clone(&node);
+            Box::pin(async move {
+                let caller = node.caller_named(user).await;
+                node.require_superuser(&caller, "logLevel").is_ok()
+            })
+        })
     }
 
     /// Reads the rules of proxy users again, if there are configuration files. Connections stay.

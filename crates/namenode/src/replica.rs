@@ -29,6 +29,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cairn_access::groups::Groups;
+use cairn_net::http::Handler;
 use cairn_net::rpc_server::RpcMetrics;
 use cairn_process::descriptors;
 use cairn_process::held::held;
@@ -144,7 +145,10 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
     let door = Arc::new(door);
     let (stop, stopped) = watch::channel(false);
     let mut serving = JoinSet::new();
-    web_ports.serve(door.clone(), &config, || run::until_stopped(stopped.clone()), &mut serving);
+    let (site, until) = ((door.clone() as Arc<dyn Handler>, front.admins()), || {
+        run::until_stopped(stopped.clone())
+    });
+    web_ports.serve(site, &config, until, &mut serving);
     let roles = Roles {
         config,
         quorum,

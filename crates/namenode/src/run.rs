@@ -315,7 +315,8 @@ impl RunningNameNode {
         let (site, watched) = served.unzip();
         if let Some(site) = &site {
             let until = || until_stopped(stopped.clone());
-            web_ports.serve(Arc::clone(site), &node.config, until, &mut tasks);
+            let site = (Arc::clone(site), node.admins());
+            web_ports.serve(site, &node.config, until, &mut tasks);
         }
         let broken = watch::Sender::new(None);
         let rpc_addr = node.rpc_addr;

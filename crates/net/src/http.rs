@@ -23,7 +23,7 @@ use crate::rpc_server::UserInfo;
 
 pub use answer::{Answer, Passed, Response, Streamed};
 pub use body::Body;
-pub use gate::{Gate, HttpAuth};
+pub use gate::{Admins, Gate, HttpAuth};
 pub use get::Place;
 pub use hyper::{HeaderMap, Method, Uri, header};
 pub use serve::{Limits, Port, serve};

@@ -22,6 +22,7 @@ use crate::standing::Standing;
 use crate::store::Identity;
 use cairn_access::access::Access;
 use cairn_access::groups::Groups;
+use cairn_net::http::Admins;
 use cairn_net::rpc_server::{Call, LocalService, Service, UserInfo};
 use cairn_process::held::{held_read, held_write};
 use cairn_redundancy::Completeness;
@@ -67,6 +68,17 @@ pub(super) struct Operators {
     /// None if everybody may.
     pub superuser: Option<String>,
     pub supergroup: String,
+}
+
+impl Operators {
+    async fn has(&self, user: &str) -> bool {
+        match &self.superuser {
+            Some(superuser) if superuser != user => {
+                self.groups.of(user).await.contains(&self.supergroup)
+            }
+            _ => true,
+        }
+    }
 }
 
 /// See the module.
@@ -345,23 +357,26 @@ impl Front {
         Ok(())
     }
 
+    /// Who may administer this member by its pages.
+    pub fn admins(self: &Arc<Front>) -> Admins {
+        let front = Arc::clone(self);
+        Arc::new(move |user| {
+            let front = Arc::clone(&front);
+            Box::pin(async move { front.operators.has(&user).await })
+        })
+    }
+
     /// Refuses a caller that is no superuser.
     async fn check_superuser(&self, call: &Call) -> Result<(), Refusal> {
-        let Operators { groups, superuser, supergroup, .. } = &self.operators;
         let (user, operation) = (&call.user.effective, &call.method);
-        match superuser {
-            Some(superuser) if superuser != user => {
-                match groups.of(user).await.contains(supergroup) {
-                    true => Ok(()),
-                    false => Err(Refusal::new(
-                        class::ACCESS_CONTROL,
-                        format!(
-                            "Access denied for user {user}. Superuser privilege is required for operation {operation}"
-                        ),
-                    )),
-                }
-            }
-            _ => Ok(()),
+        match self.operators.has(user).await {
+            true => Ok(()),
+            false => Err(Refusal::new(
+                class::ACCESS_CONTROL,
+                format!(
+                    "Access denied for user {user}. Superuser privilege is required for operation {operation}"
+                ),
+            )),
         }
     }
 }

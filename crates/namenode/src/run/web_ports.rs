@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use cairn_net::http::{self, Gate, Handler, Limits, Port};
+use cairn_net::http::{self, Admins, Gate, Handler, Limits, Port};
 use cairn_net::tls::{Tls, TlsFiles};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -59,17 +59,17 @@ impl WebPorts {
         self.addrs
     }
 
-    /// Serves `site` by all of them until what `until` makes completes, to those who have shown who they are where that is
-    /// wanted.
+    /// Serves `site`, which `admins` administer, by all of them until what `until` makes completes, to those who have shown
+    /// who they are where that is wanted.
     pub fn serve<F: Future<Output = ()> + Send + 'static>(
         self,
-        site: Arc<dyn Handler>,
+        (site, admins): (Arc<dyn Handler>, Admins),
         config: &NameNodeConfig,
         until: impl Fn() -> F,
         tasks: &mut JoinSet<()>,
     ) {
         let site: Arc<dyn Handler> = match &config.http_auth {
-            Some(auth) => Arc::new(Gate::new(auth.clone(), site)),
+            Some(auth) => Arc::new(Gate::new(auth.clone(), site).with_admins(admins)),
             None => site,
         };
         let (idle, reach) = (config.http_idle_timeout, config.reach.clone());

@@ -26,6 +26,8 @@ const NEGOTIATE: &str = "Negotiate";
 const TOKEN_MAX: usize = 48 << 10;
 /// Says whether who watches a server is alive, and nothing else.
 const HEALTH: &str = "/health";
+/// Changes how a server logs: for its administrators.
+const LEVEL: &str = "/logLevel";
 /// What monitors ask for.
 const NUMBERS: [&str; 3] = ["/prom", "/jmx", "/isActive"];
 
@@ -53,10 +55,15 @@ impl fmt::Debug for HttpAuth {
     }
 }
 
+/// Says whether a user may administer a server.
+pub type Admins = Arc<dyn Fn(String) -> Boxed<'static, bool> + Send + Sync>;
+
 /// A site that is not open to everybody.
 pub struct Gate {
     auth: HttpAuth,
     site: Arc<dyn Handler>,
+    /// Nobody may for `None`.
+    admins: Option<Admins>,
 }
 
 /// What a request has shown.
@@ -70,9 +77,26 @@ enum Shown {
 }
 
 impl Gate {
-    /// Before that site.
+    /// Before that site, which nobody administers.
     pub fn new(auth: HttpAuth, site: Arc<dyn Handler>) -> Gate {
-        Gate { auth, site }
+        Gate { auth, site, admins: None }
+    }
+
+    /// The same where these may administer it.
+    pub fn with_admins(self, admins: Admins) -> Gate {
+        Gate { admins: Some(admins), ..self }
+    }
+
+    /// Whether a user may have a page.
+    ///
+    /// Source: Hadoop 3.5.0 `HttpServer2#hasAdministratorAccess`, which `LogLevel.Servlet` asks. Deviation: Hadoop lets
+    /// everybody in unless `hadoop.security.authorization` is set.
+    async fn may_have(&self, path: &str, user: &UserInfo) -> bool {
+        match &self.admins {
+            _ if path != LEVEL => true,
+            Some(admins) => admins(user.effective.clone()).await,
+            None => false,
+        }
     }
 
     fn look(&self, request: &Request, now_ms: u64) -> Shown {
@@ -183,6 +207,12 @@ impl Handler for Gate {
                     response.into()
                 }
                 Shown::Nothing => self.site.answer(Request { user: None, ..request }, body).await,
+                Shown::User(user, _) if !self.may_have(&request.path, &user).await => {
+                    body.discard().await;
+                    let user = user.effective;
+                    let why = format!("User {user} is unauthorized to access this page.");
+                    Response::error(403, &why).into()
+                }
                 Shown::User(user, headers) => {
                     let request = Request { user: Some(Arc::new(user)), ..request };
                     let mut answer = self.site.answer(request, body).await;
@@ -303,6 +333,25 @@ mod tests {
         assert_eq!((code.as_str(), headers.len()), ("401", 1));
         let basic = request("/", &[(header::AUTHORIZATION, "Basic YTpi")]);
         assert_eq!(seen(&gate, &basic, NOW).0, "401");
+    }
+
+    #[tokio::test]
+    async fn the_level_of_the_log_is_for_administrators() {
+        let admins: Admins = Arc::new(|user| Box::pin(async move { user == "hdfs" }));
+        let status = async |gate: &Gate, target: &str, user: &str| match gate
+            .answer(with_ticket(target, user), Body::empty())
+            .await
+        {
+            Answer::Whole(response) => response.status,
+            _ => panic!("{target}: no whole answer"),
+        };
+        let (nobody, some) = (gate(false), gate(false).with_admins(admins));
+        for target in ["/logLevel", "/logLevel?log=cairn&level=DEBUG"] {
+            assert_eq!(status(&some, target, "hdfs@R").await, 404, "it comes to the site");
+            assert_eq!(status(&some, target, "ann@R").await, 403);
+            assert_eq!(status(&nobody, target, "hdfs@R").await, 403);
+        }
+        assert_eq!(status(&some, "/conf", "ann@R").await, 404);
     }
 
     #[test]
