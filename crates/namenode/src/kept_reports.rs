@@ -67,13 +67,6 @@ impl KeptReports {
         self.hear(|standby, now| standby.completeness(now, self.silence_ms()))
     }
 
-    /// What is known by `of` of DataNodes that were heard of lately; nothing where it was taken over.
-    pub fn lively<T>(&self, of: impl Fn(&KeptNode) -> T) -> Vec<T> {
-        let silence_ms = self.config.stale_interval.as_millis() as u64;
-        let told = self.hear(|standby, now| standby.alive(now, silence_ms).map(of).collect());
-        told.unwrap_or_default()
-    }
-
     /// So many blocks are in the namespace.
     pub fn expect(&self, blocks: u64) {
         self.blocks.store(blocks, Ordering::SeqCst);

@@ -475,7 +475,8 @@ impl Serves<'_> {
         tracing::info!(term, "this NameNode leads");
         let service = Arc::new(Protocols(Arc::clone(running.node())));
         let site = running.site();
-        let pages = site.clone().map(|site| Arc::new(Makes::new(site)));
+        let pages =
+            site.clone().map(|site| Arc::new(Makes::new(site, run::chooser(running.node()))));
         self.door.lead(site.map(|site| LeadingSite { site, lead: Arc::clone(lead) }));
         self.front.lead(Some(Leading { service, lead: Arc::clone(lead), pages }));
         let mut differ = BTreeSet::new();

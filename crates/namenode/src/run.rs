@@ -16,6 +16,7 @@ use opening::complete_blocks;
 pub(crate) use opening::{
     access, bind_rpc, is_formatted, namesystem_options, open_namespace, rpc_metrics, superuser,
 };
+pub(crate) use site::chooser;
 pub(crate) use web_ports::{WebAddrs, WebPorts};
 
 use std::future::Future;

@@ -7,6 +7,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use cairn_net::Boxed;
 use cairn_net::http::SharedHandler;
 use cairn_net::rpc_server::LocalService;
 
@@ -22,7 +23,8 @@ pub struct Parts {
 
 /// Chooses a DataNode that serves HTTP for a client at an address, but none of those that are excluded: `host`, or
 /// `host:port` of the data transfer; if the last is true, one that does so by TLS.
-pub type Choose = dyn Fn(IpAddr, &[String], bool) -> Option<HttpDataNode> + Send + Sync;
+pub type Choose =
+    dyn Fn(IpAddr, Vec<String>, bool) -> Boxed<'static, Option<HttpDataNode>> + Send + Sync;
 
 /// A DataNode that serves HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]

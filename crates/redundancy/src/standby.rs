@@ -374,11 +374,6 @@ impl Standby {
         known
     }
 
-    /// Nodes that were heard of in so many milliseconds.
-    pub fn alive(&self, now: Now, silence_ms: u64) -> impl Iterator<Item = &KeptNode> {
-        self.nodes.values().filter(move |node| node.is_alive(now, silence_ms))
-    }
-
     /// What was kept, of nodes that were heard of in so many milliseconds.
     pub fn take(self, now: Now, silence_ms: u64) -> impl Iterator<Item = KeptNode> {
         self.nodes.into_values().filter(move |node| node.is_alive(now, silence_ms))

@@ -25,6 +25,11 @@ impl Failure {
         Failure { class: class.to_string(), message: message.into() }
     }
 
+    /// Whether it is an exception of that class.
+    pub(crate) fn is(&self, class: &str) -> bool {
+        self.class == class
+    }
+
     pub(crate) fn argument(message: impl Into<String>) -> Failure {
         Failure::new(class::ILLEGAL_ARGUMENT, message)
     }

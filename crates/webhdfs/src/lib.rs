@@ -343,7 +343,7 @@ mod tests {
     fn who_asks_has_to_show_it() {
         let settings = Settings { asks_proof: true, ..Settings::new("nn:1") };
         let redirects = Redirects {
-            choose: Arc::new(|_, _, _| None),
+            choose: Arc::new(|_, _, _| Box::pin(async { None })),
             namenode: String::new(),
             by_address: false,
         };

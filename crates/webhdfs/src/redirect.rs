@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use cairn_net::Boxed;
 use cairn_net::http::{Answer, Request, Response, WEBHDFS, percent_encode};
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::{GetDelegationTokenRequestProto, GetDelegationTokenResponseProto};
@@ -38,7 +39,7 @@ pub struct Target {
 
 /// Chooses a DataNode for a client at an address, but none of those that are excluded (`host`, or `host:port` of the
 /// data transfer), with a port of TLS if the client came by that. `None` when there is none.
-pub type Choose = dyn Fn(IpAddr, &[String], bool) -> Option<Target> + Send + Sync;
+pub type Choose = dyn Fn(IpAddr, Vec<String>, bool) -> Boxed<'static, Option<Target>> + Send + Sync;
 
 /// What redirections are made of.
 #[derive(Clone)]
@@ -87,9 +88,11 @@ impl Redirects {
             _ => None,
         };
         let peer = wanted.asker.peer.ip().to_canonical();
-        let Some(target) =
-            near.or_else(|| (self.choose)(peer, &excluded, wanted.request.is_secure))
-        else {
+        let target = match near {
+            Some(target) => Some(target),
+            None => (self.choose)(peer, excluded, wanted.request.is_secure).await,
+        };
+        let Some(target) = target else {
             return Err(self.nobody(names, &wanted, &p).await);
         };
         let mut path = wanted.path.to_string();
@@ -187,9 +190,14 @@ impl Redirects {
         };
         let mode: Result<SetSafeModeResponseProto, Failure> =
             names.call(wanted.asker, "setSafeMode", &ask).await;
-        if mode.is_ok_and(|mode| mode.result) {
-            let message = "No DataNode serves HTTP yet, and the NameNode is in safe mode";
-            return Failure::new(class::RETRIABLE, message);
+        match mode {
+            Ok(mode) if mode.result => {
+                let message = "No DataNode serves HTTP yet, and the NameNode is in safe mode";
+                return Failure::new(class::RETRIABLE, message);
+            }
+            // Whoever knows of one is to be asked.
+            Err(failure) if failure.is(class::STANDBY) => return failure,
+            _ => {}
         }
         let excluded = p.text("excludedatanodes").unwrap_or("null");
         Failure::io(format!(

@@ -5,6 +5,7 @@ use anyhow::{Context, Result};
 use cairn_client::ClientConfig;
 use cairn_conf::login::is_kerberos;
 use cairn_namenode::Web;
+use cairn_net::Boxed;
 use cairn_net::http::SharedHandler;
 use cairn_webhdfs::{Csrf, Guard, Pattern, Redirects, Settings, Target, WebHdfs};
 use regex_lite::Regex;
@@ -44,9 +45,13 @@ pub fn of_namenode(conf: &Configuration) -> Result<Option<Web>> {
         let namenode = named.clone().filter(|_| all).unwrap_or(told);
         let settings = Settings { authority: namenode.clone(), ..settings.clone() };
         let choose = Arc::clone(&parts.choose);
-        let choose = move |client, excluded: &[String], by_tls| {
-            let chosen = choose(client, excluded, by_tls)?;
-            Some(Target { host_name: chosen.host_name, ip: chosen.ip, port: chosen.port })
+        let choose = move |client, excluded: Vec<String>, by_tls| {
+            let chosen = choose(client, excluded, by_tls);
+            let target = async move {
+                let chosen = chosen.await?;
+                Some(Target { host_name: chosen.host_name, ip: chosen.ip, port: chosen.port })
+            };
+            Box::pin(target) as Boxed<'static, _>
         };
         let redirects = Redirects { choose: Arc::new(choose), namenode, by_address };
         let client = ClientConfig {

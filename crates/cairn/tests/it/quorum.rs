@@ -378,6 +378,10 @@ fn any_member_serves_webhdfs_whoever_leads() {
             assert!(status == 200 && text(&told).contains("true"), "{op}: {}", text(&told));
         }
         three.begin(leader);
+        // It has heard of no DataNode yet, and perhaps of no leader.
+        let path = format!("/back{round}");
+        assert_eq!(three.web_bytes(leader, "PUT", &path, "CREATE", b"back").0, 201);
+        assert_eq!(three.web_bytes(leader, "GET", &path, "OPEN", b"").1, b"back");
         let begun = Instant::now();
         // Until it follows: two are needed for the next round.
         while http(&three.http[leader], "GET", "/health", b"").0 != 200 {

@@ -1,8 +1,9 @@
 //! The side of a member that follows: it asks for a page, and for its pieces.
 
-use super::{NO_MORE, PAGE, PIECE, PROTOCOL};
+use super::{CHOICE, NO_MORE, PAGE, PIECE, PROTOCOL};
 use crate::handing_on::{BY_PAGES, Handed, HandsOn, Secret};
 use crate::standing::Standing;
+use crate::web::HttpDataNode;
 use bytes::Bytes;
 use cairn_net::http::header::{self, HeaderName, HeaderValue};
 use cairn_net::http::{Answer, HeaderMap, Passed, Request, Response, Streamed, percent_encode};
@@ -12,7 +13,7 @@ use cairn_wire::RemoteException;
 use cairn_wire::proto::hdfs as pb;
 use prost::Message;
 use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -43,6 +44,9 @@ pub(crate) enum Relayed {
     /// This member leads, or is about to: it is to answer.
     Leads,
 }
+
+/// This member leads, or is about to.
+pub(crate) struct Leads;
 
 /// Has the leader make pages.
 pub(crate) struct Relay {
@@ -81,6 +85,37 @@ impl Relay {
             Handed::Leads => Relayed::Leads,
             Handed::Answered(answer) => Relayed::Answered(self.answer(ask, answer)),
         }
+    }
+
+    /// Has the leader choose a DataNode for a client at an address, but none of those that are excluded. `Err` if this
+    /// member leads, or is about to.
+    pub async fn choose(
+        &self,
+        client: IpAddr,
+        excluded: &[String],
+        by_tls: bool,
+        standing: watch::Receiver<Standing>,
+    ) -> Result<Option<HttpDataNode>, Leads> {
+        let ask = pb::HandedChoiceRequestProto { excluded: excluded.to_vec(), secure: by_tls };
+        let call = call(CHOICE, &ask, None, Some(SocketAddr::new(client, 0)));
+        let told = match self.hands_on.hand_on(&call, standing).await {
+            Handed::Leads => return Err(Leads),
+            Handed::Answered(told) => told,
+        };
+        let chosen = told.map(|bytes| pb::HandedChoiceProto::decode(&bytes[..]));
+        let chosen = match chosen {
+            Ok(Ok(chosen)) => chosen,
+            Ok(Err(_)) => return Ok(None),
+            Err(refused) => {
+                tracing::debug!(%refused, "the leader has chosen no DataNode");
+                return Ok(None);
+            }
+        };
+        let read = |chosen: pb::HandedChoiceProto| {
+            let port = u16::try_from(chosen.port?).ok()?;
+            Some(HttpDataNode { host_name: chosen.host_name?, ip: chosen.ip?, port })
+        };
+        Ok(read(chosen))
     }
 
     fn answer(self: &Arc<Relay>, ask: Ask, answer: Result<Vec<u8>, RemoteException>) -> Answer {
@@ -161,24 +196,32 @@ struct Ask {
 
 impl Ask {
     fn call(&self, method: &str, message: &impl Message) -> Call {
-        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        let user = self.request.user.clone();
-        Call {
-            protocol: PROTOCOL.to_string().into(),
-            method: method.to_string().into(),
-            version: 1,
-            user: user.unwrap_or_else(|| Arc::new(UserInfo::simple(""))),
-            // Asking twice harms nothing.
-            client_id: [0; 16],
-            call_id: 0,
-            retry_count: -1,
-            peer: self.request.peer.unwrap_or(nowhere),
-            body: message.encode_to_vec().into(),
-            connection_protocol: PROTOCOL.into(),
-            caller_context: None,
-            carrier: BY_PAGES,
-            state: None,
-        }
+        call(method, message, self.request.user.clone(), self.request.peer)
+    }
+}
+
+fn call(
+    method: &str,
+    message: &impl Message,
+    user: Option<Arc<UserInfo>>,
+    peer: Option<SocketAddr>,
+) -> Call {
+    let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+    Call {
+        protocol: PROTOCOL.to_string().into(),
+        method: method.to_string().into(),
+        version: 1,
+        user: user.unwrap_or_else(|| Arc::new(UserInfo::simple(""))),
+        // Asking twice harms nothing.
+        client_id: [0; 16],
+        call_id: 0,
+        retry_count: -1,
+        peer: peer.unwrap_or(nowhere),
+        body: message.encode_to_vec().into(),
+        connection_protocol: PROTOCOL.into(),
+        caller_context: None,
+        carrier: BY_PAGES,
+        state: None,
     }
 }
 

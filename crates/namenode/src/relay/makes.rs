@@ -1,6 +1,7 @@
 //! The side of the leader: it makes pages that others are asked for.
 
-use super::{NO_MORE, PAGE, PIECE};
+use super::{CHOICE, NO_MORE, PAGE, PIECE};
+use crate::web::Choose;
 use bytes::Bytes;
 use cairn_net::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use cairn_net::http::{Answer, Body, Handler, Method, Request, Streamed};
@@ -39,13 +40,14 @@ struct Stream {
 /// Makes pages.
 pub(crate) struct Makes {
     site: Arc<dyn Handler>,
+    choose: Arc<Choose>,
     streams: Mutex<HashMap<Id, Arc<Stream>>>,
 }
 
 impl Makes {
-    /// Those of `site`.
-    pub fn new(site: Arc<dyn Handler>) -> Makes {
-        Makes { site, streams: Mutex::default() }
+    /// Those of `site`; DataNodes are chosen by `choose`.
+    pub fn new(site: Arc<dyn Handler>, choose: Arc<Choose>) -> Makes {
+        Makes { site, choose, streams: Mutex::default() }
     }
 
     /// Answers a call of another member.
@@ -53,6 +55,7 @@ impl Makes {
         match call.method.as_str() {
             PAGE => self.page(call).await,
             PIECE => self.piece(call.decode()?).await,
+            CHOICE => self.choice(call).await,
             _ => Err(call.unknown_method()),
         }
     }
@@ -86,6 +89,17 @@ impl Makes {
             Answer::Passed(_) => return Err(RemoteException::io("the page is another server's")),
         }
         respond(&told)
+    }
+
+    async fn choice(&self, call: &Call) -> Result<Vec<u8>, RemoteException> {
+        let pb::HandedChoiceRequestProto { excluded, secure } = call.decode()?;
+        let chosen = (self.choose)(call.peer.ip(), excluded, secure).await;
+        let told = chosen.map(|chosen| pb::HandedChoiceProto {
+            host_name: Some(chosen.host_name),
+            ip: Some(chosen.ip),
+            port: Some(chosen.port.into()),
+        });
+        respond(&told.unwrap_or_default())
     }
 
     fn keep(self: &Arc<Makes>, streamed: Streamed) -> Result<Id, RemoteException> {

@@ -3,12 +3,14 @@
 use super::{Makes, Relay, Relayed};
 use crate::handing_on::{Secret, Takes};
 use crate::standing::{Leader, Standing};
+use crate::web::HttpDataNode;
 use bytes::Bytes;
 use cairn_net::Boxed;
 use cairn_net::http::{Answer, Body, Handler, Method, Passed, Request, Response, Streamed};
 use cairn_net::reach::Reach;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
 use cairn_wire::RemoteException;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -68,9 +70,19 @@ impl Service for Member {
     }
 }
 
+/// Whoever asks from another address than is known, or excludes it, gets no DataNode.
+fn makes() -> Makes {
+    let chosen = HttpDataNode { host_name: "d".into(), ip: "192.0.2.9".into(), port: 9864 };
+    let choose = move |client: IpAddr, excluded: Vec<String>, by_tls| {
+        let is_known = client.to_string() == "192.0.2.1" && excluded.is_empty() && by_tls;
+        Box::pin(std::future::ready(is_known.then(|| chosen.clone()))) as Boxed<'static, _>
+    };
+    Makes::new(Arc::new(Site), Arc::new(choose))
+}
+
 async fn leader() -> watch::Receiver<Standing> {
     let takes = Takes::new(Secret::of(KEY)).unwrap();
-    let member = Member { takes, makes: Arc::new(Makes::new(Arc::new(Site))) };
+    let member = Member { takes, makes: Arc::new(makes()) };
     let addr = "127.0.0.1:0".parse().unwrap();
     let server = RpcServer::bind(addr, RpcServerOptions::default()).await.unwrap();
     let leader = Leader { name: "b".into(), rpc: server.local_addr().to_string() };
@@ -152,6 +164,19 @@ async fn pieces_come_as_they_are_made_and_one_that_is_missing_is_seen() {
         assert_eq!(headers["x-md5-digest"], "abc");
         let (text, is_whole) = text(body).await;
         assert_eq!((text.as_str(), is_whole), told);
+    }
+}
+
+#[tokio::test]
+async fn the_leader_says_which_datanode_a_client_is_sent_to() {
+    let standing = leader().await;
+    let relay = Relay::new(Secret::of(KEY), Duration::from_millis(200), Reach::default());
+    let client: IpAddr = "192.0.2.1".parse().unwrap();
+    for (excluded, by_tls, host) in [(vec![], true, Some("d")), (vec!["d".into()], true, None)] {
+        let Ok(chosen) = relay.choose(client, &excluded, by_tls, standing.clone()).await else {
+            panic!("another one leads");
+        };
+        assert_eq!(chosen.map(|chosen| chosen.host_name).as_deref(), host);
     }
 }
 

@@ -8,7 +8,6 @@ mod reads;
 
 use crate::config::quorum::QuorumConfig;
 use crate::handing_on::{self, BY_PAGES, Handed, HandsOn, Secret, Takes};
-use crate::http_nodes::Candidate;
 use crate::kept_reports::KeptReports;
 use crate::lead::Lead;
 use crate::members::{Row, rows};
@@ -156,11 +155,6 @@ impl Front {
         let status = self.member.status();
         let rows = rows(&status, &self.config.id, &self.config.members);
         (status, rows)
-    }
-
-    /// DataNodes that it has heard of lately, while it follows.
-    pub fn datanodes(&self) -> Vec<Candidate> {
-        self.kept.lively(Candidate::kept)
     }
 
     /// How much these have told it, while it follows.

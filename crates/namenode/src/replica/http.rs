@@ -57,18 +57,22 @@ impl Door {
     ) -> Result<Door, getrandom::Error> {
         let own = Arc::new(Own::new(config, Arc::clone(front), rpc_addr, rpc_metrics));
         let made = Arc::clone(&own);
+        let forwards = config.quorum.as_ref().is_some_and(|quorum| quorum.forwards);
+        let relay = forwards.then(|| Arc::new(Relay::new(secret, PATIENCE, config.reach.clone())));
         let web = match &config.web {
-            Some(web) => Some(web.of(web::parts(front, rpc_addr)?)),
+            Some(web) => {
+                let parts = web::parts(front, rpc_addr, relay.clone(), standing.clone())?;
+                Some(web.of(parts))
+            }
             None => None,
         };
-        let forwards = config.quorum.as_ref().is_some_and(|quorum| quorum.forwards);
         Ok(Door {
             leading: RwLock::default(),
             standing,
             own,
             own_site: Arc::new(Site::new(move |request: &Request| made.page(request).into())),
             web,
-            relay: forwards.then(|| Arc::new(Relay::new(secret, PATIENCE, config.reach.clone()))),
+            relay,
         })
     }
 

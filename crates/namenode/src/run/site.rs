@@ -11,7 +11,7 @@ use crate::images::{self, Images};
 use crate::node::NameNode;
 use crate::pages::{self, FILES, Files, Pages};
 use crate::protocol::Protocols;
-use crate::web;
+use crate::web::{self, Choose};
 
 /// All of it, and what the pages draw on.
 pub(super) fn site(
@@ -37,9 +37,14 @@ pub(super) fn site(
 
 /// What serves the tree by HTTP is made of these.
 fn web_parts(node: &Arc<NameNode>, service: Arc<Protocols>) -> web::Parts {
-    let chooser = Arc::clone(node);
-    let choose = move |client, excluded: &[String], by_tls| {
-        http_nodes::choose(&chooser, client, excluded, by_tls)
-    };
-    web::Parts { service, rpc_addr: node.rpc_addr, choose: Arc::new(choose) }
+    web::Parts { service, rpc_addr: node.rpc_addr, choose: chooser(node) }
+}
+
+/// Chooses of a NameNode's DataNodes.
+pub(crate) fn chooser(node: &Arc<NameNode>) -> Arc<Choose> {
+    let node = Arc::clone(node);
+    Arc::new(move |client, excluded, by_tls| {
+        let node = Arc::clone(&node);
+        Box::pin(async move { http_nodes::choose(&node, client, &excluded, by_tls) })
+    })
 }

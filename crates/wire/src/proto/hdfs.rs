@@ -2638,6 +2638,31 @@ pub struct HandedCallProto {
     pub state_id: ::core::option::Option<i64>,
 }
 
+/// `hadoop.hdfs.HandedChoiceProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandedChoiceProto {
+    /// Field 1000 `hostName`.
+    #[prost(string, optional, tag = "1000")]
+    pub host_name: ::core::option::Option<::std::string::String>,
+    /// Field 1001 `ip`.
+    #[prost(string, optional, tag = "1001")]
+    pub ip: ::core::option::Option<::std::string::String>,
+    /// Field 1002 `port`.
+    #[prost(uint32, optional, tag = "1002")]
+    pub port: ::core::option::Option<u32>,
+}
+
+/// `hadoop.hdfs.HandedChoiceRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HandedChoiceRequestProto {
+    /// Field 1000 `excluded`.
+    #[prost(string, repeated, tag = "1000")]
+    pub excluded: ::std::vec::Vec<::std::string::String>,
+    /// Field 1001 `secure`.
+    #[prost(bool, required, tag = "1001")]
+    pub secure: bool,
+}
+
 /// `hadoop.hdfs.HandedPageAnswerProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HandedPageAnswerProto {
