@@ -12,6 +12,7 @@ import time
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, ".."))
+import pages  # noqa: E402
 from cluster import Checks, Processes, free_port  # noqa: E402
 
 IDS = ["nn1", "nn2", "nn3"]
@@ -52,7 +53,9 @@ class Three(Processes):
         with open(f"{folder}/key", "w") as key:
             key.write("what all members of this quorum have")
         self.rpc = {name: f"{self.host(name)}:{free_port()}" for name in self.names}
+        self.http = {name: f"{self.host(name)}:{free_port()}" for name in self.names}
         self.conf = f"{folder}/conf"
+        self.classes = f"{self.conf}:{CLASSES}"
         keys = {
             "fs.defaultFS": "hdfs://ns",
             "dfs.nameservices": "ns",
@@ -68,7 +71,7 @@ class Three(Processes):
             keys["cairn.quorum.election-timeout"] = election_timeout
         for name in self.names:
             keys[f"dfs.namenode.rpc-address.ns.{name}"] = self.rpc[name]
-            keys[f"dfs.namenode.http-address.ns.{name}"] = f"{self.host(name)}:{free_port()}"
+            keys[f"dfs.namenode.http-address.ns.{name}"] = self.http[name]
             keys[f"cairn.quorum.address.ns.{name}"] = f"{self.host(name)}:{free_port()}"
         text = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in keys.items())
         for file in ["core-site.xml", "hdfs-site.xml"]:
@@ -125,6 +128,9 @@ class Three(Processes):
                     terms[name] = int(told[-1][1])
         return max(((term, name) for name, term in terms.items()), default=None)
 
+    def running(self):
+        return [name for name in self.names if name in self.processes]
+
     def leader(self):
         found = self.leads()
         return found and found[1]
@@ -169,7 +175,7 @@ class Three(Processes):
         return len(re.findall("Promote", "".join(self.log(name) for name in self.names)))
 
     def haadmin(self, *words):
-        command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{self.conf}:{CLASSES}"]
+        command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", self.classes]
         command += ["org.apache.hadoop.hdfs.tools.DFSHAAdmin", *words]
         done = subprocess.run(command, capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
@@ -305,6 +311,7 @@ def main():
         checks.check(f"Hadoop's client loses nothing while the leader is killed {args.kills} times",
                      lambda: kill_again_and_again(three, args.kills))
         checks.check("a leader that stands still is done without", lambda: frozen(three))
+        checks.check("any member serves WebHDFS and pages, and tells of itself", lambda: pages.all_of_it(three, until))
         checks.check("hdfs haadmin tells states and fails over", lambda: administer(three))
     finally:
         three.stop()
