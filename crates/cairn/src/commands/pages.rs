@@ -25,6 +25,8 @@ const LINE_MAX: u64 = 1 << 26;
 /// How long connecting may take, and how long the first line of the answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long one of several NameNodes may take to say whether it leads.
+const LEADER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes that are read ahead.
 const BUFFER_LEN: usize = 1 << 20;
 
@@ -71,6 +73,20 @@ impl Pages {
             }
         }
         Ok(self.server(address))
+    }
+
+    /// The one of several NameNodes that says that it leads; whoever [`Pages::of_namenode`] finds where none is known to.
+    pub async fn of_leader(&self, fs: &FileSystem) -> Result<PageServer> {
+        let all = &self.namenodes;
+        let configured = if self.trust.is_some() { &all.https } else { &all.http };
+        for candidate in configured.iter().filter(|_| all.rpc.len() > 1) {
+            let server = self.server(candidate.clone());
+            let asked = timeout(LEADER_TIMEOUT, get(&server, "/isActive", |_| ())).await;
+            if matches!(asked, Ok(Ok(()))) {
+                return Ok(server);
+            }
+        }
+        self.of_namenode(fs).await
     }
 
     /// A DataNode.

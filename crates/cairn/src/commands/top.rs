@@ -101,7 +101,8 @@ struct State {
 }
 
 async fn look(fs: &FileSystem, pages: &Pages) -> Result<Look> {
-    let page = pages.of_namenode(fs).await?;
+    // A member of a quorum that follows tells of its own calls.
+    let page = pages.of_leader(fs).await?;
     let namenode = counters(&page).await.unwrap_or_default();
     let nodes = fs.datanodes(DataNodeFilter::Live).await?;
     let mut asked = tokio::task::JoinSet::new();
