@@ -69,7 +69,7 @@ fn nothing_acknowledged_is_lost_and_nothing_stale_is_read() {
     assert!(repeated > seeds, "{repeated}");
     assert!(followed > 3 * seeds, "{followed}");
     // Members that follow have answered, and not always with the latest.
-    assert!(elsewhere > 10 * seeds && behind > seeds / 2, "{elsewhere} {behind}");
+    assert!(elsewhere > 5 * seeds && behind > seeds / 2, "{elsewhere} {behind}");
 }
 
 /// Each is found within so many seeds.
