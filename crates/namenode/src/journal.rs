@@ -19,6 +19,7 @@ mod entering;
 mod error;
 pub mod export;
 mod finisher;
+mod folders;
 pub mod follower;
 mod frame;
 mod history;

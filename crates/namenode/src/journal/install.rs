@@ -7,13 +7,14 @@
 use super::backup::file::BackupFile;
 use super::backup::restore::{RestoreError, write_records};
 use super::error::OpenError;
+use super::folders::{Disk, Folders};
 use super::lock;
-use super::log::{Log, remove_all_segments};
+use super::log::Log;
 use crate::disk::sync_dir;
 use crate::store::{Identity, Store};
 use cairn_process::storage_dir;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// It is being built.
@@ -45,7 +46,7 @@ pub fn install(dir: &Path, file: &Path, cache_len: usize) -> Result<u64, Restore
         return Err(RestoreError::Mixed { path: dir.to_owned(), found: identity.block_pool_id });
     }
     let unfinished = dir.join(UNFINISHED);
-    remove_folder(&unfinished).map_err(error(&unfinished))?;
+    Disk.remove_folder(&unfinished).map_err(error(&unfinished))?;
     fs::create_dir(&unfinished).map_err(error(&unfinished))?;
     let store = Store::open(&unfinished.join(DATABASE), cache_len)?;
     write_records(&store, backup)?;
@@ -72,39 +73,43 @@ pub(super) fn is_under_way(dir: &Path) -> bool {
 
 /// Goes on with what an earlier start was at. Nobody else has the folder.
 pub(super) fn finish(dir: &Path) -> Result<(), OpenError> {
+    finish_on(&Disk, dir)
+}
+
+fn finish_on(disk: &dyn Folders, dir: &Path) -> Result<(), OpenError> {
     if !is_under_way(dir) {
         return Ok(());
     }
     let ready = dir.join(READY);
-    let moves = |prefix: &'static str| {
-        let (ready, dir) = (ready.clone(), dir.to_owned());
-        move || -> io::Result<()> {
-            for name in names(&ready, prefix)? {
-                fs::rename(ready.join(&name), dir.join(&name))?;
-            }
-            sync_dir(&dir)
+    let moves = |prefix: &str, but: &str| -> io::Result<()> {
+        let wanted = names(&ready, prefix)?.into_iter().filter(|name| name != Path::new(but));
+        for name in wanted {
+            disk.rename(&ready.join(&name), &dir.join(&name))?;
         }
+        disk.sync(dir)
     };
     // As long as the store is here, nothing of the new namespace is needed there.
     if ready.join(DATABASE).exists() {
-        remove_all_segments(dir)?;
         let replace = || {
-            for name in names(dir, STORE)? {
-                fs::remove_file(dir.join(name))?;
+            // Until the former store has gone, everything there is former: some of the new one may be there afterwards.
+            if dir.join(DATABASE).exists() {
+                let former = [names(dir, LOG)?, names(dir, STORE)?].concat();
+                for name in former.iter().filter(|name| *name != Path::new(DATABASE)) {
+                    disk.remove_file(&dir.join(name))?;
+                }
+                disk.sync(dir)?;
+                disk.remove_file(&dir.join(DATABASE))?;
+                disk.sync(dir)?;
             }
-            for name in names(&ready, STORE)?.into_iter().filter(|name| name != Path::new(DATABASE))
-            {
-                fs::rename(ready.join(&name), dir.join(&name))?;
-            }
-            fs::rename(ready.join(DATABASE), dir.join(DATABASE))?;
-            sync_dir(dir)
+            moves(STORE, DATABASE)?;
+            moves(DATABASE, "")
         };
         replace().map_err(error(&ready))?;
     }
-    moves(LOG)().map_err(error(&ready))?;
-    moves(VERSION)().map_err(error(&ready))?;
-    remove_folder(&ready).map_err(error(&ready))?;
-    sync_dir(dir).map_err(error(dir))
+    moves(LOG, "").map_err(error(&ready))?;
+    moves(VERSION, "").map_err(error(&ready))?;
+    disk.remove_folder(&ready).map_err(error(&ready))?;
+    disk.sync(dir).map_err(error(dir))
 }
 
 /// Names in a folder that begin so.
@@ -117,13 +122,6 @@ fn names(folder: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
-}
-
-fn remove_folder(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
 }
 
 #[cfg(test)]

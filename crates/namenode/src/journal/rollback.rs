@@ -11,6 +11,7 @@
 //! Source: Hadoop 3.5.0 `FSImage#rollingRollback`, `NNStorage` (`IMAGE_ROLLBACK`).
 
 use super::error::OpenError;
+use super::folders::{Disk, Folders};
 use super::log::{Log, LogError, remove_all_segments};
 use super::restored;
 use crate::disk::{free_len, sync_dir};
@@ -18,7 +19,7 @@ use crate::store::{Identity, Position, Store};
 use cairn_namespace::holds::Upgrade;
 use cairn_namespace::query;
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -93,62 +94,6 @@ fn store_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
-}
-
-/// What is done to folders and files, each durable where that is said. Tests break it off.
-trait Folders {
-    /// Copies a file to a new one, durably.
-    fn copy(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Writes a new file, durably.
-    fn write(&self, path: &Path, text: &str) -> io::Result<()>;
-    /// Renames a file or folder.
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file.
-    fn remove_file(&self, path: &Path) -> io::Result<()>;
-    /// Removes a folder with what is in it, if it is there.
-    fn remove_folder(&self, path: &Path) -> io::Result<()>;
-    /// Makes a folder.
-    fn create_folder(&self, path: &Path) -> io::Result<()>;
-    /// Makes durable which names are in a folder.
-    fn sync(&self, folder: &Path) -> io::Result<()>;
-}
-
-/// The file system.
-struct Disk;
-
-impl Folders for Disk {
-    fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::copy(from, to)?;
-        File::open(to)?.sync_all()
-    }
-
-    fn write(&self, path: &Path, text: &str) -> io::Result<()> {
-        fs::write(path, text)?;
-        File::open(path)?.sync_all()
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
-    }
-
-    fn remove_file(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
-    }
-
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        match fs::remove_dir_all(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            done => done,
-        }
-    }
-
-    fn create_folder(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir(path)
-    }
-
-    fn sync(&self, folder: &Path) -> io::Result<()> {
-        sync_dir(folder)
-    }
 }
 
 /// The point that is there, if any. Fails where the way back to it was begun and not ended.
