@@ -5,6 +5,7 @@
 //! same build told of that folder after another start, and `5119dd8.calls` are the calls whose answers it
 //! keeps, with what it answered when they came again then. [`make_a_store`] writes all three.
 
+mod back;
 mod facts;
 mod pack;
 mod scene;
@@ -264,6 +265,11 @@ struct Process {
 impl Process {
     /// The program `CAIRN_FORMER` on the folder, until it is dropped, which kills it.
     fn start(dir: &Path) -> Process {
+        Process::start_with(dir, &[]).expect("the former starts")
+    }
+
+    /// The same with more words; none if it ends without serving.
+    fn start_with(dir: &Path, words: &[&str]) -> Option<Process> {
         let program = std::env::var_os("CAIRN_FORMER").expect("CAIRN_FORMER names the program");
         let keys = [
             "dfs.namenode.rpc-address=127.0.0.1:0".to_string(),
@@ -277,13 +283,17 @@ impl Process {
         ];
         let mut command = Command::new(program);
         command.args(keys.iter().flat_map(|key| ["-D", key.as_str()]));
-        command.arg("namenode").arg("--data").arg(dir).stdout(Stdio::piped());
+        command.arg("namenode").args(words).arg("--data").arg(dir).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        if line.is_empty() {
+            child.wait().unwrap();
+            return None;
+        }
         let told: serde_json::Value = serde_json::from_str(&line).unwrap();
         let addr = told["fs"].as_str().unwrap().trim_start_matches("hdfs://").to_string();
-        Process { child, addr }
+        Some(Process { child, addr })
     }
 }
 
@@ -294,7 +304,8 @@ impl Drop for Process {
     }
 }
 
-/// Has `CAIRN_FORMER`, the program of an earlier build, write the store `CAIRN_FORMER_NAME` anew:
+/// Has `CAIRN_FORMER`, the program of an earlier build, write the store `CAIRN_FORMER_NAME` anew. It also prepares an upgrade
+/// then and goes back from it ([`back`]):
 ///
 /// `CAIRN_FORMER=.../cairn CAIRN_FORMER_NAME=5119dd8 cargo test -p cairn-namenode --test it -- former`
 async fn make_a_store() {
