@@ -74,12 +74,15 @@ class Cluster(Processes):
             **keys,
         }
         self.start_namenode()
-        self.until("the NameNode serves", lambda: self.page("/isActive"))
+        self.until("the NameNode serves", self.serves)
         for number in range(datanodes):
             self.start_datanode(number)
 
     def start_namenode(self):
         self.start("namenode", ["--data", f"{self.folder}/name"], self.namenode_keys)
+
+    def serves(self):
+        return self.page("/isActive")
 
     def start_datanode(self, number):
         self.start(f"datanode-{number}", ["--data", f"{self.folder}/data-{number}"], {

@@ -31,13 +31,9 @@ DATA_UNITS = re.compile(r"-(\d+)-(\d+)-(\d+)k$")
 class Source(Cluster):
     """A cluster whose NameNode can be started on another folder."""
 
-    def __init__(self, cairn, folder):
+    def __init__(self, cairn, folder, keys={}):
         self.name = f"{folder}/name"
-        super().__init__(cairn, folder, DATANODES, {
-            "dfs.namenode.fs-limits.min-block-size": "1024",
-            # Whatever was there at any time stays on the disks until it is compared.
-            "dfs.namenode.startup.delay.block.deletion.sec": "86400",
-        })
+        super().__init__(cairn, folder, DATANODES, {"dfs.namenode.fs-limits.min-block-size": "1024", **keys})
         self.fs = self.common["fs.defaultFS"]
         self.disks = [f"{folder}/data-{number}" for number in range(DATANODES)]
         os.makedirs(f"{folder}/conf")
@@ -54,7 +50,7 @@ class Source(Cluster):
         self.name = name
         self.namenode_keys = {**self.namenode_keys, **keys}
         self.start_namenode()
-        self.until("the NameNode serves", lambda: self.page("/isActive"))
+        self.until("the NameNode serves", self.serves)
         self.until_registered(DATANODES)
 
     def entry(self):
@@ -74,9 +70,13 @@ class Writer:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
         assert self.process.stdout.readline().strip() == "writes", "the writer does not begin"
 
-    def end(self):
+    def answer(self):
+        """Stops it, and has it read back what it has written."""
         answer, _ = self.process.communicate("stop\n", timeout=300)
-        answer = json.loads(answer.splitlines()[-1])
+        return json.loads(answer.splitlines()[-1])
+
+    def end(self):
+        answer = self.answer()
         assert answer["acknowledged"] > 0 and not answer["errors"] and not answer["lost"], answer
         return answer["acknowledged"]
 
@@ -225,6 +225,11 @@ def end(cairn, folder, backups, source):
     print(f"end: entry {done['entry']} is what the folder of the NameNode itself has", flush=True)
 
 
+def facts_but(text, is_left_out):
+    """Facts without the lines that are left out."""
+    return "\n".join(line for line in text.splitlines() if not is_left_out(line))
+
+
 def on_disks(disks):
     """Lengths of the replicas on the disks, by number and stamp, and how many there are of each."""
     found = {}
@@ -337,7 +342,8 @@ def main():
     words.add_argument("--cairn", required=True, type=os.path.abspath)
     words.add_argument("--seed", type=int, default=1)
     options = words.parse_args()
-    source = Source(options.cairn, f"{HERE}/target")
+    # Whatever was there at any time stays on the disks until it is compared.
+    source = Source(options.cairn, f"{HERE}/target", {"dfs.namenode.startup.delay.block.deletion.sec": "86400"})
     backups = f"{source.folder}/backups"
     try:
         source.until_registered(DATANODES)

@@ -82,6 +82,11 @@ public final class FailoverClient {
 
   private void write() {
     while (!stops) {
+      try {
+        Thread.sleep(restMs);
+      } catch (InterruptedException e) {
+        return;
+      }
       try (OutputStream out = fs.create(path(acknowledged), true)) {
         Data.copy(new Data.Source(acknowledged, length(acknowledged)), out);
       } catch (IOException e) {
@@ -91,11 +96,6 @@ public final class FailoverClient {
       }
       writes.ends();
       acknowledged = acknowledged + 1;
-      try {
-        Thread.sleep(restMs);
-      } catch (InterruptedException e) {
-        return;
-      }
     }
   }
 
