@@ -134,7 +134,7 @@ mod tests {
             ("cairn.https.authority", "/a"),
         ];
         let of = |tls: &str, files: &[(&'static str, &'static str)]| {
-            let conf = conf(&[&[(TLS, tls)], files].concat());
+            let conf = conf(&[&[(TLS, tls)][..], files].concat());
             read(&conf, Path::new("/data/nn")).map(|read| read.unwrap().1.tls)
         };
         assert_eq!(of("false", &files).unwrap(), None);
