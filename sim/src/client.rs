@@ -138,7 +138,11 @@ impl World<'_> {
             .collect();
         let chosen = self.rng.pick(&closed).cloned();
         let dice = self.rng.range(0, 100);
-        if let (true, Some((_, path))) = (self.packs() && self.rng.one_in(10), &chosen) {
+        // Containers are packed anew only when much of them is dead, and enough for others is left.
+        if self.packs() && self.rng.one_in(3) {
+            return self.begin_create(at);
+        }
+        if let (true, Some((_, path))) = (self.packs() && self.rng.one_in(5), &chosen) {
             let delete = Delete { path: path.clone(), recursive: false };
             return self.begin_call(at, delete.into(), Goal::Nothing);
         }
@@ -224,7 +228,7 @@ impl World<'_> {
         let policy = name.as_ref().and_then(|name| known.find(|policy| policy.name == *name));
         let most = policy.as_ref().map_or(3 * BLOCK_LEN, |policy| 2 * policy.stripe_len() * 4);
         // Many of them are to be in one container.
-        let is_small = self.packs() && self.rng.one_in(2);
+        let is_small = self.packs() && !self.rng.one_in(4);
         let len = self.rng.range(0, if is_small { BLOCK_LEN / 4 } else { most + 1 });
         let width = named.map_or(usize::from(copies), |(_, k, m)| (k + m) as usize);
         let storage_policy = self.any_storage_policy(width);

@@ -117,6 +117,7 @@ struct Bugs {
     forms_unchecked: bool,
     keeps_places: bool,
     packs_unchecked: bool,
+    frees_by_count: bool,
 }
 
 /// What the first entries of the log give.
@@ -247,6 +248,7 @@ impl NameNode {
             forms_unchecked: parts.forms_unchecked(),
             keeps_places: parts.keeps_places(),
             packs_unchecked: parts.packs_unchecked(),
+            frees_by_count: parts.frees_by_count(),
             syncs_before_answer: parts.syncs_before_answer(),
             lets_go_at_once: parts.lets_go_at_once(),
             reorders_effects: parts.reorders_effects(),

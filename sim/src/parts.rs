@@ -173,6 +173,11 @@ pub trait Parts {
         false
     }
 
+    /// Whether a container goes when as much has left it as was packed in it, by a count in which what leaves is counted twice.
+    fn frees_by_count(&self) -> bool {
+        false
+    }
+
     /// What the answers to a recovery come to.
     fn agree(&self, order: &Order, answers: &[Answer]) -> Result<Agreement, RecoveryError> {
         order.agree(answers)

@@ -201,6 +201,18 @@ impl World<'_> {
         }
     }
 
+    /// A file is appended to whose last block has failed more often than it bears, as when the power has torn all that it was
+    /// on and only the log had it reopened: a recovery cuts it to what was synced.
+    pub(crate) fn note_reopened(&mut self, path: &str) {
+        let Some(id) = self.name_node.blocks_at(path).last().copied() else { return };
+        let Some(file) = self.name_node.block(id).map(|info| info.block.file) else { return };
+        let is_over = |block: &BlockModel| block.exposed.len() > block.tolerance;
+        let is_lost = self.model.blocks.get(&id).is_some_and(is_over);
+        if let Some(file) = self.model.files.get_mut(&file).filter(|_| is_lost) {
+            file.acked = file.acked.min(file.durable);
+        }
+    }
+
     /// What of its present blocks a node would lose if it became `next`: what is gone, shorter, or older.
     pub(crate) fn loss(&self, node: usize, next: &DataNode) -> Vec<BlockId> {
         let is_lost = |(id, stored): &(&BlockId, &Stored)| {

@@ -458,6 +458,9 @@ impl<'a> World<'a> {
                 self.rests_on_pipeline(block.id, block.gs);
                 self.ended_torn(block.id);
             }
+            if let (Command::Append(append), Outcome::Appended { .. }) = (&command, &outcome) {
+                self.note_reopened(&append.path);
+            }
             self.note(|| format!("namespace: {command:?} -> {}", brief(&outcome)));
             if matches!(outcome, Outcome::Removed { more: true, .. }) {
                 self.name_node.purge();

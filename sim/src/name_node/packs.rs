@@ -12,15 +12,15 @@ use cairn_master::contiguous::rounds::{Said, Unjudged};
 use cairn_namespace::container::{Container, ContainerState};
 use cairn_namespace::ops::pack::PACKED_MAX;
 use cairn_namespace::{Block, check, query};
-use cairn_redundancy::{NodeHandle, PackOrder, StorageHandle};
+use cairn_redundancy::{BlockRef, Command, NodeHandle, PackOrder, StorageHandle};
 use cairn_stripe::{BlockId, UnitIndex};
 
 /// How small blocks are packed in a simulation.
 pub(crate) fn pack_rules(rng: &mut Rng) -> PackRules {
     PackRules {
-        container_len: [1, 4096, 16_384][rng.index(3)],
-        patience_ms: rng.range(0, 3) * 10_000,
-        dead_share_max: [0.2, 0.5, 1.0][rng.index(3)],
+        container_len: [1, 4096, 16_384, 16_384][rng.index(4)],
+        patience_ms: rng.range(1, 5) * 10_000,
+        dead_share_max: [0.1, 0.2, 0.5][rng.index(3)],
     }
 }
 
@@ -40,7 +40,7 @@ impl NameNode {
         let rows = sure(query::pack_slots(&self.store, order.container.id, 0, PACKED_MAX));
         let blocks = rows.into_iter().map(|(slot, of)| {
             let places = self.cluster.readable_places(of.id).into_iter();
-            let block = cairn_redundancy::BlockRef { id: of.id, gs: of.gs, len: of.len };
+            let block = BlockRef { id: of.id, gs: of.gs, len: of.len };
             let holders = places.map(|at| self.target(at).node).collect();
             ToPack { slot, block, crc32c: of.crc32c, holders }
         });
@@ -87,6 +87,28 @@ impl NameNode {
             first.get_or_insert(problem);
         }));
         first
+    }
+
+    /// An order to delete containers of a node that a count has nothing left in, where that mistake is put back.
+    pub(super) fn freed_by_count(&self, node: NodeHandle) -> Option<Command> {
+        if !self.bugs.frees_by_count {
+            return None;
+        }
+        let is_here = |id: BlockId| self.cluster.locations(id).iter().any(|at| at.node == node);
+        let is_freed = |of: &Container| {
+            let left = of.packed.saturating_sub(of.live);
+            of.state == ContainerState::Packed
+                && left > 0
+                && 2 * left >= of.packed
+                && is_here(of.id)
+        };
+        let containers = self.containers().into_iter().filter(is_freed);
+        let blocks = containers.filter_map(|of| {
+            let len = self.block(of.id)?.block.len;
+            Some(BlockRef { id: of.id, gs: of.gs, len })
+        });
+        let blocks: Vec<BlockRef> = blocks.collect();
+        (!blocks.is_empty()).then_some(Command::Invalidate(blocks))
     }
 
     /// Where a block was packed first, where that mistake is put back.

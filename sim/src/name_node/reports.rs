@@ -125,7 +125,11 @@ impl NameNode {
             }
         }
         let commands = match from {
-            Some(handle) => parts.commands(&self.cluster, handle, answer.commands),
+            Some(handle) => {
+                let freed = self.freed_by_count(handle);
+                let commands = answer.commands.into_iter().chain(freed).collect();
+                parts.commands(&self.cluster, handle, commands)
+            }
             None => answer.commands,
         };
         Some((commands, answer.report_lease))

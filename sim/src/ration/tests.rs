@@ -125,3 +125,22 @@ fn what_is_torn_is_free_to_be_destroyed_no_more() {
         assert_eq!(world.bears_all(a, [id]), is_free);
     }
 }
+
+/// The power tears all that a block was on; the log has it reopened, and a recovery cuts it.
+#[test]
+fn what_is_reopened_when_it_is_torn_is_kept_as_far_as_it_was_synced() {
+    for failed in [0, 1] {
+        let mut right = Right;
+        let options = Options { faults: 0, ..Options::default() };
+        let mut world = World::new(3, options, &mut right);
+        let (id, a, _) = until_two_write(&mut world);
+        let file = world.name_node.block(id).unwrap().block.file;
+        let model = world.model.files.get_mut(&file).unwrap();
+        (model.acked, model.durable) = (9, 5);
+        let path = model.path.clone();
+        let exposed: BTreeSet<_> = [(a, UnitIndex(0))].into_iter().take(failed).collect();
+        world.model.blocks.insert(id, BlockModel::new(0, exposed));
+        world.note_reopened(&path);
+        assert_eq!(world.model.files[&file].acked, [9, 5][failed]);
+    }
+}

@@ -27,8 +27,10 @@ fn no_seed_breaks_a_promise_about_packed_blocks() {
     // What never happens proves nothing.
     for what in [
         "blocks unpacked",
+        "containers emptied",
         "containers ended",
         "containers packed",
+        "packed blocks decoded",
         "packed blocks read",
         "packed blocks reported bad",
         "replicas of packed blocks written",
@@ -129,7 +131,10 @@ impl Parts for DeletedBeforeSafe {
 
 #[test]
 fn a_replica_that_goes_before_its_container_is_safe_is_found() {
-    must_find::<DeletedBeforeSafe>(1, &["the last of its index", "is in no group", "is not safe"]);
+    must_find::<DeletedBeforeSafe>(
+        1,
+        &["the last of its index", "is in no group", "is not safe", "are left where"],
+    );
 }
 
 /// The word of a reader about a packed block is taken to be about its container.
@@ -160,4 +165,23 @@ impl Parts for PacksLate {
 #[test]
 fn a_late_pack_is_found() {
     must_find::<PacksLate>(1, &["counted are", "are counted", "has other bytes where", "panic"]);
+}
+
+/// What leaves a container is counted twice, as by two snapshots that have had it; when the count says that nothing is left, the
+/// container goes.
+#[derive(Default)]
+struct FreedByACounter;
+
+impl Parts for FreedByACounter {
+    fn frees_by_count(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_container_that_is_freed_by_a_counter_is_found() {
+    must_find::<FreedByACounter>(
+        10,
+        &["the last of its index", "cannot be read", "is told to delete"],
+    );
 }
