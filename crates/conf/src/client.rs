@@ -1,9 +1,9 @@
 //! A client's settings from Hadoop's keys.
 
 use crate::nameservice::NameNodes;
-use crate::{Configuration, kms, login, value};
-use anyhow::{Context, Result, bail};
-use cairn_client::{ChecksumKind, ChecksumMode, ClientConfig, ReplaceDataNode};
+use crate::{Configuration, login};
+use anyhow::{Context, Result};
+use cairn_client::{ClientConfig, ReplaceDataNode};
 use std::time::Duration;
 
 /// How long another NameNode may take to become the active one: the old one may have to be fenced off first.
@@ -18,36 +18,13 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     }
     login::read(conf, &found, |name| std::env::var_os(name), &mut c)?;
     (c.namenode, c.namenode_addresses) = (found.authority, found.rpc);
-    conf.read("dfs.user.home.dir.prefix", |text| Ok(text.to_string()), &mut c.homes)?;
-    conf.number("dfs.replication", &mut c.replication)?;
-    conf.bytes("dfs.blocksize", &mut c.block_size)?;
-    conf.number("dfs.bytes-per-checksum", &mut c.bytes_per_checksum)?;
-    conf.number("dfs.client-write-packet-size", &mut c.packet_len)?;
-    conf.number("dfs.client.write.max-packets-in-flight", &mut c.packets_in_flight)?;
-    let checksum = |text: &str| match text.to_ascii_uppercase().as_str() {
-        "NULL" => Ok(ChecksumKind::Null),
-        "CRC32" => Ok(ChecksumKind::Crc32),
-        "CRC32C" => Ok(ChecksumKind::Crc32c),
-        _ => bail!("it takes NULL, CRC32 or CRC32C"),
-    };
-    conf.read("dfs.checksum.type", checksum, &mut c.checksum)?;
-    let mode = |text: &str| match text.to_ascii_uppercase().as_str() {
-        "MD5MD5CRC" => Ok(ChecksumMode::Md5Md5Crc),
-        "COMPOSITE_CRC" => Ok(ChecksumMode::CompositeCrc),
-        _ => bail!("it takes MD5MD5CRC or COMPOSITE_CRC"),
-    };
-    conf.read("dfs.checksum.combine.mode", mode, &mut c.checksum_mode)?;
-    timing(conf, &mut c)?;
-    failures(conf, &mut c)?;
-    conf.number("dfs.client.socketcache.capacity", &mut c.idle_connections)?;
-    conf.millis("dfs.client.socketcache.expiryMsec", &mut c.idle_connection_expiry)?;
-    local(conf, &mut c)?;
-    caching(conf, &mut c)?;
-    c.key_provider = conf.get("hadoop.security.key.provider.path");
-    let ignore = "dfs.client.ignore.namenode.default.kms.uri";
-    conf.boolean(ignore, &mut c.ignore_server_key_provider)?;
-    c.kms = kms::options(conf)?;
-    conf.read("fs.permissions.umask-mode", |text| Ok(value::mode(text)? as u16), &mut c.umask)?;
+    conf.fill(ClientConfig::KEYS, &mut c)?;
+    conf.millis("cairn.client.hedge-after", &mut c.hedge_after)?;
+    let mut replaces = true;
+    conf.boolean("dfs.client.block.write.replace-datanode-on-failure.enable", &mut replaces)?;
+    if !replaces {
+        c.replace_datanode = ReplaceDataNode::Never;
+    }
     Ok(c)
 }
 
@@ -57,72 +34,10 @@ pub fn namenodes(conf: &Configuration) -> Result<NameNodes> {
     NameNodes::of(conf, &uri.context("no file system: give --fs hdfs://HOST:PORT or --conf DIR")?)
 }
 
-fn local(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
-    let path = |text: &str| Ok(Some(text.to_string()).filter(|path| !path.is_empty()));
-    conf.read("dfs.domain.socket.path", path, &mut c.domain_socket)?;
-    const READ: &str = "dfs.client.read.shortcircuit";
-    conf.boolean(READ, &mut c.short_circuit)?;
-    conf.number(&format!("{READ}.streams.cache.size"), &mut c.short_circuit_replicas)?;
-    conf.millis(&format!("{READ}.streams.cache.expiry.ms"), &mut c.short_circuit_expiry)?;
-    conf.boolean("dfs.client.domain.socket.data.traffic", &mut c.domain_socket_traffic)
-}
-
-fn caching(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
-    const CACHE: &str = "dfs.client.cache";
-    let bytes = |text: &str| Ok(Some(value::bytes(text)?));
-    conf.read(&format!("{CACHE}.readahead"), bytes, &mut c.cache_readahead)?;
-    let boolean = |text: &str| Ok(Some(value::boolean(text)?));
-    conf.read(&format!("{CACHE}.drop.behind.reads"), boolean, &mut c.drop_behind_reads)?;
-    conf.read(&format!("{CACHE}.drop.behind.writes"), boolean, &mut c.drop_behind_writes)
-}
-
-fn timing(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
-    conf.patience("dfs.client.socket-timeout", &mut c.socket_timeout)?;
-    let rpc = &mut c.rpc_timeout;
-    let mut timeout = Duration::ZERO;
-    conf.millis("ipc.client.rpc-timeout.ms", &mut timeout)?;
-    if !timeout.is_zero() {
-        *rpc = timeout;
-    }
-    let retries = "dfs.client.block.write.locateFollowingBlock.retries";
-    conf.number(retries, &mut c.add_block_retries)?;
-    let delay = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms";
-    conf.millis(delay, &mut c.add_block_delay)?;
-    let hedged = "dfs.client.hedged.read";
-    conf.number(&format!("{hedged}.threadpool.size"), &mut c.hedged_reads)?;
-    conf.millis(&format!("{hedged}.threshold.millis"), &mut c.hedge_after)?;
-    conf.millis("cairn.client.hedge-after", &mut c.hedge_after)
-}
-
-fn failures(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
-    conf.number("dfs.client.block.write.retries", &mut c.block_write_retries)?;
-    conf.number("dfs.client.pipeline.recovery.max-retries", &mut c.pipeline_recovery_retries)?;
-    let replace = "dfs.client.block.write.replace-datanode-on-failure";
-    let policy = |text: &str| match text.to_ascii_uppercase().as_str() {
-        "NEVER" => Ok(ReplaceDataNode::Never),
-        "DEFAULT" => Ok(ReplaceDataNode::Default),
-        "ALWAYS" => Ok(ReplaceDataNode::Always),
-        _ => bail!("it takes NEVER, DEFAULT or ALWAYS"),
-    };
-    conf.read(&format!("{replace}.policy"), policy, &mut c.replace_datanode)?;
-    conf.boolean(&format!("{replace}.best-effort"), &mut c.replace_datanode_best_effort)?;
-    let mut enabled = true;
-    conf.boolean(&format!("{replace}.enable"), &mut enabled)?;
-    if !enabled {
-        c.replace_datanode = ReplaceDataNode::Never;
-    }
-    let expiry = "dfs.client.write.exclude.nodes.cache.expiry.interval.millis";
-    conf.millis(expiry, &mut c.excluded_node_expiry)?;
-    let mut tolerated: i64 = -1;
-    conf.number("dfs.client.ec.write.failed.blocks.tolerated", &mut tolerated)?;
-    c.failed_units_tolerated = usize::try_from(tolerated).ok();
-    conf.number("cairn.client.ec.write-margin", &mut c.write_margin)?;
-    conf.millis("cairn.client.ec.hanging-unit-timeout", &mut c.hanging_unit_timeout)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value;
 
     #[test]
     fn keys_reach_their_settings() {

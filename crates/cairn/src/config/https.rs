@@ -4,6 +4,7 @@
 
 use super::{Configuration, value};
 use anyhow::{Context, Result, bail};
+use cairn_keys::{BOOLEAN, Kind, keys};
 use cairn_net::tls::{TlsFiles, TlsTrust};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,41 @@ const CERTIFICATE: &str = "cairn.https.certificate";
 const KEY: &str = "cairn.https.key";
 const AUTHORITY: &str = "cairn.https.authority";
 const CLIENT_CERTIFICATES: &str = "dfs.client.https.need-auth";
+
+/// Whether HTTP is served, and whether HTTPS is.
+const SERVED: Kind<(bool, bool)> = Kind::new("HTTP_ONLY, HTTPS_ONLY or HTTP_AND_HTTPS", |text| {
+    match text.to_ascii_uppercase().as_str() {
+        "HTTP_ONLY" => Ok((true, false)),
+        "HTTPS_ONLY" => Ok((false, true)),
+        "HTTP_AND_HTTPS" => Ok((true, true)),
+        _ => Err("it takes HTTP_ONLY, HTTPS_ONLY or HTTP_AND_HTTPS".into()),
+    }
+});
+
+keys! {
+    /// What is said of HTTPS.
+    #[derive(Clone, Debug)]
+    pub struct HttpsKeys {
+        /// Whether servers have HTTP, HTTPS or both; where they have HTTPS alone, commands and other servers ask by it.
+        served: (bool, bool), "dfs.http.policy" = "HTTP_ONLY" as SERVED;
+        /// Whether clients are to show certificates, which is refused where HTTPS is served.
+        asks_clients: bool, "dfs.client.https.need-auth" = "false" as BOOLEAN;
+    }
+    parts {}
+    by_hand {
+        /// A PEM file with the certificate of servers.
+        "cairn.https.certificate" = "" as "file";
+        /// A PEM file with the key of that.
+        "cairn.https.key" = "" as "file";
+        /// A PEM file of those who vouch for servers; whom the system trusts without it.
+        "cairn.https.authority" = "" as "file";
+        /// Where a NameNode serves HTTPS.
+        "dfs.namenode.https-address" = "0.0.0.0:9871" as "host:port";
+        /// Where a DataNode serves HTTPS.
+        "dfs.datanode.https.address" = "0.0.0.0:9865" as "host:port";
+    }
+    others {}
+}
 
 /// What a role serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +61,7 @@ pub struct Web {
 
 /// What the keys say, with that key for the address of HTTPS and its default.
 pub fn read(conf: &Configuration, (address, default): (&str, &str)) -> Result<Web> {
-    let (is_plain, is_secure) = policy(conf)?;
-    let mut asks_clients = false;
-    conf.boolean(CLIENT_CERTIFICATES, &mut asks_clients)?;
+    let HttpsKeys { served: (is_plain, is_secure), asks_clients } = keys(conf)?;
     if asks_clients && is_secure {
         bail!("{CLIENT_CERTIFICATES} is true: certificates of clients are not asked for");
     }
@@ -41,23 +75,17 @@ pub fn read(conf: &Configuration, (address, default): (&str, &str)) -> Result<We
     Ok(Web { is_plain, secure: Some((value::address(&address)?, files)) })
 }
 
-/// Whether HTTP is spoken, and whether HTTPS is.
-fn policy(conf: &Configuration) -> Result<(bool, bool)> {
-    Ok(match conf.get(POLICY).unwrap_or_default().to_ascii_uppercase().as_str() {
-        "" | "HTTP_ONLY" => (true, false),
-        "HTTPS_ONLY" => (false, true),
-        "HTTP_AND_HTTPS" => (true, true),
-        other => {
-            bail!("{POLICY} is {other}: it takes HTTP_ONLY, HTTPS_ONLY or HTTP_AND_HTTPS")
-        }
-    })
+fn keys(conf: &Configuration) -> Result<HttpsKeys> {
+    let mut keys = HttpsKeys::default();
+    conf.fill(HttpsKeys::KEYS, &mut keys)?;
+    Ok(keys)
 }
 
 /// Whom a client trusts that asks servers by TLS; `None` where it asks them without.
 ///
 /// Source: Hadoop 3.5.0 `DFSUtil#getHttpClientScheme`.
 pub fn trust(conf: &Configuration) -> Result<Option<TlsTrust>> {
-    if let (true, _) = policy(conf)? {
+    if let (true, _) = keys(conf)?.served {
         return Ok(None);
     }
     authority(conf).map(Some)

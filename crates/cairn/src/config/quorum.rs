@@ -2,16 +2,54 @@
 
 use super::{Configuration, https, value};
 use anyhow::{Context, Result, bail};
-use cairn_namenode::config::quorum::{
-    ELECTION_TIMEOUT, ELECTION_TIMEOUT_MIN, MemberConfig, QuorumConfig, QuorumTls,
-};
+use cairn_keys::{BOOLEAN, Kind, MILLIS, keys};
+use cairn_namenode::config::quorum::{ELECTION_TIMEOUT_MIN, MemberConfig, QuorumConfig, QuorumTls};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Where a member listens for the others; behind it come nameservice and id.
 const ADDRESS: &str = "cairn.quorum.address";
 /// Whether members show each other certificates, and encrypt what they say.
 const TLS: &str = "cairn.quorum.tls";
+
+const ELECTION: Kind<Duration> = Kind::new("time, in ms", |text| match MILLIS.parse(text)? {
+    time if time >= ELECTION_TIMEOUT_MIN => Ok(time),
+    _ => Err(format!("it takes {} ms at least", ELECTION_TIMEOUT_MIN.as_millis()).into()),
+});
+
+keys! {
+    /// What is said of a quorum of NameNodes, beside where its members are.
+    #[derive(Clone, Debug)]
+    pub struct QuorumKeys {
+        /// The shortest time without a word of the leader after which another NameNode may stand; it is twice as long at most.
+        election_timeout: Duration, "cairn.quorum.election-timeout" = "500" as ELECTION;
+        /// Whether a NameNode that follows hands clients' calls to the one that leads, rather than telling them to go there.
+        forwards: bool, "cairn.namenode.followers.forward" = "true" as BOOLEAN;
+        /// Whether members show each other certificates, those of `cairn.https.certificate`, and encrypt what they say.
+        has_tls: bool, "cairn.quorum.tls" = "false" as BOOLEAN;
+    }
+    parts {}
+    by_hand {
+        /// Names of nameservices: file systems of several NameNodes.
+        "dfs.nameservices" = "" as "words with commas";
+        /// Which nameservice this NameNode is of, where several have a quorum.
+        "dfs.nameservice.id" = "" as "text";
+        /// The ids of the NameNodes of a nameservice.
+        "dfs.ha.namenodes.NAMESERVICE" = "" as "words with commas";
+        /// Which of them this one is.
+        "dfs.ha.namenode.id" = "" as "text";
+        /// Where RPC of a NameNode listens.
+        "dfs.namenode.rpc-address.NAMESERVICE.ID" = "" as "host:port";
+        /// Where a NameNode listens for the other members of its quorum; there is a quorum where one has this.
+        "cairn.quorum.address.NAMESERVICE.ID" = "" as "host:port";
+        /// A file with the key of the quorum, which all members have and nobody else.
+        "cairn.quorum.key-file" = "" as "file";
+        /// Where a member keeps what it has promised, and the log that is being agreed on; `quorum` in the NameNode's folder without it.
+        "cairn.quorum.dir" = "" as "folder";
+    }
+    others {}
+}
 
 /// The quorum that the NameNode belongs to, and its nameservice; none where no member has an address for that. What it
 /// keeps is in a folder of `name_dir` unless a key says where.
@@ -47,8 +85,9 @@ pub fn read(conf: &Configuration, name_dir: &Path) -> Result<Option<(String, Quo
     let key_file = conf.get("cairn.quorum.key-file").context(
         "cairn.quorum.key-file is not set: members of a quorum are known to each other by a key",
     )?;
-    let mut has_tls = false;
-    conf.boolean(TLS, &mut has_tls)?;
+    let mut keys = QuorumKeys::default();
+    conf.fill(QuorumKeys::KEYS, &mut keys)?;
+    let QuorumKeys { election_timeout, forwards, has_tls } = keys;
     let tls = match has_tls {
         true => {
             let (files, authority) = https::mutual(conf, TLS)?;
@@ -57,14 +96,6 @@ pub fn read(conf: &Configuration, name_dir: &Path) -> Result<Option<(String, Quo
         false => None,
     };
     let dir = conf.get("cairn.quorum.dir");
-    let mut election_timeout = ELECTION_TIMEOUT;
-    conf.millis("cairn.quorum.election-timeout", &mut election_timeout)?;
-    if election_timeout < ELECTION_TIMEOUT_MIN {
-        let least = ELECTION_TIMEOUT_MIN.as_millis();
-        bail!("cairn.quorum.election-timeout is shorter than {least} ms");
-    }
-    let mut forwards = true;
-    conf.boolean("cairn.namenode.followers.forward", &mut forwards)?;
     let quorum = QuorumConfig {
         id,
         members,
@@ -85,7 +116,6 @@ pub fn default_dir(name_dir: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     const KEYS: [(&str, &str); 10] = [
         ("dfs.nameservices", "ns,other"),

@@ -7,6 +7,7 @@ use cairn_conf::login;
 use cairn_datanode::DataNodeConfig;
 use cairn_datanode::security as datanode;
 use cairn_kerberos::{Store, Ticket};
+use cairn_keys::{BOOLEAN, Kind, MILLIS, OPTIONAL_TEXT, SECONDS, keys};
 use cairn_namenode::NameNodeConfig;
 use cairn_namenode::block_tokens::BlockTokenConfig;
 use cairn_namenode::security::SecurityConfig;
@@ -40,6 +41,90 @@ const LIBRARY: [&str; 2] = ["KRB5_KTNAME", "KRB5_CLIENT_KTNAME"];
 /// Where it keeps tickets that it gets with a keytab.
 const CACHE: (&str, &str) = ("KRB5CCNAME", "MEMORY:cairn");
 
+/// Minutes, as a number alone.
+const MINUTES: Kind<Duration> = Kind::new("minutes", |text| match text.parse::<u64>()? {
+    0 => Err("it takes minutes".into()),
+    count => Ok(Duration::from_secs(count.saturating_mul(60))),
+});
+
+const CIPHER_BITS: Kind<usize> = Kind::new("128, 192 or 256", |text| match text.parse()? {
+    bits @ (128 | 192 | 256) => Ok(bits),
+    _ => Err("it takes 128, 192 or 256".into()),
+});
+
+keys! {
+    /// What is said of who may come in, and of what is around data.
+    #[derive(Clone, Debug)]
+    pub struct SecurityKeys {
+        /// Whether DataNodes ask for the NameNode's tokens.
+        has_block_tokens: bool, "dfs.block.access.token.enable" = "false" as BOOLEAN;
+        /// Whether these tokens are written as messages of protobuf.
+        is_protobuf: bool, "dfs.block.access.token.protobuf.enable" = "false" as BOOLEAN;
+        /// How long a key makes them.
+        key_interval: Duration, "dfs.block.access.key.update.interval" = "600" as MINUTES;
+        /// How long they are good.
+        token_lifetime: Duration, "dfs.block.access.token.lifetime" = "600" as MINUTES;
+        /// Whether all data are encrypted between clients and DataNodes, with the keys of block tokens.
+        encrypts: bool, "dfs.encrypt.data.transfer" = "false" as BOOLEAN;
+        /// Bits of the cipher's key.
+        cipher_bits: usize, "dfs.encrypt.data.transfer.cipher.key.bitlength" = "128" as CIPHER_BITS;
+        /// Whether servers start with Kerberos although something stays open.
+        may_be_open: bool, "cairn.security.open-datanodes" = "false" as BOOLEAN;
+        /// How long a delegation token can be renewed.
+        delegation_life: Duration, "dfs.namenode.delegation.token.max-lifetime" = "7d" as MILLIS;
+        /// How long it is good after it was renewed.
+        delegation_renewal: Duration, "dfs.namenode.delegation.token.renew-interval" = "1d" as MILLIS;
+        /// How long a key makes delegation tokens.
+        delegation_key_interval: Duration, "dfs.namenode.delegation.key.update-interval" = "1d" as MILLIS;
+        /// How long a cookie of pages is good.
+        cookie_validity: Duration, "hadoop.http.authentication.token.validity" = "36000" as SECONDS;
+        /// Of which domain such cookies are.
+        cookie_domain: Option<String>, "hadoop.http.authentication.cookie.domain" = "" as OPTIONAL_TEXT;
+    }
+    parts {}
+    by_hand {
+        /// Whether users show who they are, with Kerberos.
+        "hadoop.security.authentication" = "simple" as "simple or kerberos";
+        /// Rules that turn principals into users.
+        "hadoop.security.auth_to_local" = "DEFAULT" as "rules";
+        /// As whose these rules are read.
+        "hadoop.security.auth_to_local.mechanism" = "hadoop" as "hadoop or mit";
+        /// What is around calls, of which client and server take the first that both have.
+        "hadoop.rpc.protection" = "authentication" as "authentication, integrity or privacy, with commas";
+        /// What is around data between clients and DataNodes, likewise; with Kerberos only.
+        "dfs.data.transfer.protection" = "" as "authentication, integrity or privacy, with commas";
+        /// The cipher of data, which is this one.
+        "dfs.encrypt.data.transfer.cipher.suites" = "AES/CTR/NoPadding" as "text";
+        /// The principal of the NameNode.
+        "dfs.namenode.kerberos.principal" = "" as "SERVICE/_HOST@REALM";
+        /// Its keytab.
+        "dfs.namenode.keytab.file" = "" as "file";
+        /// The principal of DataNodes.
+        "dfs.datanode.kerberos.principal" = "" as "SERVICE/_HOST@REALM";
+        /// Their keytab.
+        "dfs.datanode.keytab.file" = "" as "file";
+        /// The principal of pages and WebHDFS.
+        "dfs.web.authentication.kerberos.principal" = "" as "HTTP/_HOST@REALM";
+        /// Its keytab.
+        "dfs.web.authentication.kerberos.keytab" = "" as "file";
+        /// The same as `dfs.web.authentication.kerberos.principal`, which goes before it.
+        "hadoop.http.authentication.kerberos.principal" = "" as "HTTP/_HOST@REALM";
+        /// Its keytab.
+        "hadoop.http.authentication.kerberos.keytab" = "" as "file";
+        /// Whether pages with figures alone ask who looks; with Kerberos they do without this.
+        "hadoop.http.authentication.type" = "" as "simple or kerberos";
+        /// A file with what proves cookies; random, and of each process alone, without it.
+        "hadoop.http.authentication.signature.secret.file" = "" as "file";
+    }
+    others {}
+}
+
+fn keys(conf: &Configuration) -> Result<SecurityKeys> {
+    let mut keys = SecurityKeys::default();
+    conf.fill(SecurityKeys::KEYS, &mut keys)?;
+    Ok(keys)
+}
+
 /// Whether users are to show who they are.
 fn is_on(conf: &Configuration) -> bool {
     conf.get(AUTHENTICATION).is_some_and(|value| value.trim().eq_ignore_ascii_case("kerberos"))
@@ -59,23 +144,10 @@ pub(super) fn need(conf: &Configuration, key: &str) -> Result<String> {
 ///
 /// Source: Hadoop 3.5.0 `BlockManager#createBlockTokenSecretManager`.
 pub fn block_tokens(conf: &Configuration) -> Result<Option<BlockTokenConfig>> {
-    let (mut is_on, mut is_proto) = (false, false);
-    conf.boolean(TOKENS, &mut is_on)?;
-    conf.boolean("dfs.block.access.token.protobuf.enable", &mut is_proto)?;
-    let (mut interval, mut lifetime) = (600, 600);
-    for (key, minutes) in [
-        ("dfs.block.access.key.update.interval", &mut interval),
-        ("dfs.block.access.token.lifetime", &mut lifetime),
-    ] {
-        conf.number(key, minutes)?;
-        if *minutes == 0 {
-            bail!("{key} is 0: it takes minutes");
-        }
-    }
-    let minutes = |count: u64| Duration::from_secs(count.saturating_mul(60));
-    let form = if is_proto { Form::Protobuf } else { Form::Legacy };
-    let (key_interval, lifetime) = (minutes(interval), minutes(lifetime));
-    Ok(is_on.then_some(BlockTokenConfig { key_interval, lifetime, form }))
+    let keys = keys(conf)?;
+    let form = if keys.is_protobuf { Form::Protobuf } else { Form::Legacy };
+    let (key_interval, lifetime) = (keys.key_interval, keys.token_lifetime);
+    Ok(keys.has_block_tokens.then_some(BlockTokenConfig { key_interval, lifetime, form }))
 }
 
 /// What is around data, if anything.
@@ -83,20 +155,14 @@ pub fn block_tokens(conf: &Configuration) -> Result<Option<BlockTokenConfig>> {
 /// Source: Hadoop 3.5.0 `SaslDataTransferServer#receive`, which takes no notice of `dfs.data.transfer.protection` without
 /// Kerberos. Deviation: that is refused here.
 fn data_transfer(conf: &Configuration) -> Result<Option<TransferPolicy>> {
-    let mut encrypts = false;
-    conf.boolean(ENCRYPT, &mut encrypts)?;
-    let mut bits = 128;
-    conf.number("dfs.encrypt.data.transfer.cipher.key.bitlength", &mut bits)?;
-    if ![128, 192, 256].contains(&bits) {
-        bail!("dfs.encrypt.data.transfer.cipher.key.bitlength is {bits}: it takes 128, 192 or 256");
-    }
+    let keys = keys(conf)?;
     let policy = |protections, by_key| TransferPolicy {
         protections,
         by_key,
         has_aes: true,
-        key_len: bits / 8,
+        key_len: keys.cipher_bits / 8,
     };
-    if encrypts {
+    if keys.encrypts {
         return Ok(Some(policy(vec![Protection::Privacy], true)));
     }
     let protections = conf.get(PROTECTION).unwrap_or_default();
@@ -144,8 +210,7 @@ fn common(
     for key in [principal, keytab, NAMENODE.0, DATANODE.0] {
         need(conf, key)?;
     }
-    let mut open = false;
-    conf.boolean(OPEN_DATANODES, &mut open)?;
+    let open = keys(conf)?.may_be_open;
     if let Some(missing) = missing.filter(|_| !open) {
         bail!(
             "{AUTHENTICATION} is kerberos, and {missing}: {OPEN_DATANODES}=true starts all the same"
@@ -211,19 +276,15 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     KerberosName::parse(&datanode_principal).context(DATANODE.0)?;
     let acceptor =
         Acceptor(Arc::new(move || cairn_kerberos::accept(&principal, &Store::default())));
-    let day = Duration::from_secs(24 * 3600);
-    let (mut token_life, mut token_renewal, mut token_key_interval) = (7 * day, day, day);
-    conf.millis("dfs.namenode.delegation.token.max-lifetime", &mut token_life)?;
-    conf.millis("dfs.namenode.delegation.token.renew-interval", &mut token_renewal)?;
-    conf.millis("dfs.namenode.delegation.key.update-interval", &mut token_key_interval)?;
+    let keys = keys(conf)?;
     let offers = Offers::Secure { service, host, protections };
     c.security = Some(SecurityConfig {
         offers,
         rules,
         datanode_principal,
-        token_life,
-        token_renewal,
-        token_key_interval,
+        token_life: keys.delegation_life,
+        token_renewal: keys.delegation_renewal,
+        token_key_interval: keys.delegation_key_interval,
         acceptor,
     });
     c.http_auth = http_auth(conf, &PAGES, &http_host, http_rules)?;
@@ -338,9 +399,7 @@ pub(super) fn http_auth(
         .with_context(|| format!("cannot read the keytab {path} ({keytab})"))?;
     let store = Store { keytab: Some(path), ..Store::default() };
     let acceptor = Acceptor(Arc::new(move || cairn_kerberos::accept(&principal, &store)));
-    let mut validity = Duration::from_secs(36_000);
-    conf.seconds("hadoop.http.authentication.token.validity", &mut validity)?;
-    let domain = conf.get("hadoop.http.authentication.cookie.domain");
+    let SecurityKeys { cookie_validity: validity, cookie_domain: domain, .. } = keys(conf)?;
     let secret = cookie_secret(conf)?;
     Ok(Some(HttpAuth { acceptor, rules, secret, validity, domain, opens_numbers }))
 }

@@ -1,7 +1,11 @@
 //! The tables of keys of all roles, side by side, and the page of the book that is made of them.
 
+use super::https::HttpsKeys;
+use super::quorum::QuorumKeys;
+use super::security::SecurityKeys;
 use cairn_access::groups::GroupsConfig;
 use cairn_access::groups::ldap::LdapConfig;
+use cairn_client::ClientConfig;
 use cairn_datanode::DataNodeConfig;
 use cairn_keys::Key;
 use cairn_namenode::config::{AuditConfig, EncryptionConfig, NameNodeConfig};
@@ -15,13 +19,13 @@ const ABOVE: &str = "\
 Made from the tables in the source by `cairn keys --page`: edit those (`cairn_keys::keys!`), not this page. `cairn keys \
 WORD` tells what a key is set to, and `cairn doctor` which keys of a configuration nobody reads. Times take a suffix (`ms`, \
 `s`, `m`, `h`, `d`), bytes too (`k`, `m`, `g`, `t`). What is *live* changes while the role runs: edit the file, then \
-`hdfs dfsadmin -reconfig` or `cairn admin reconfig`. Keys of clients, of Kerberos, of HTTPS \
-and of quorums are not here yet; [Keys](operations/keys.md) has those of Cairn.
+`hdfs dfsadmin -reconfig` or `cairn admin reconfig`. Keys of WebHDFS, of the gateway \
+(HttpFS's) and of Ranger are not here yet; [Keys](operations/keys.md) has those of Cairn.
 ";
 
 /// One key as it is shown.
 pub struct Row {
-    /// Who reads it.
+    /// Who reads it, or what it is about.
     pub role: &'static str,
     pub name: &'static str,
     pub takes: &'static str,
@@ -42,6 +46,10 @@ pub fn rows() -> Vec<Row> {
         name_node.into_iter().flatten().collect(),
         of("DataNode", DataNodeConfig::KEYS),
         of_all.into_iter().flatten().collect(),
+        of("Quorum of NameNodes", QuorumKeys::KEYS),
+        of("HTTPS", HttpsKeys::KEYS),
+        of("Kerberos, tokens and what is around data", SecurityKeys::KEYS),
+        of("Clients and commands", ClientConfig::KEYS),
         of("All servers and commands", TraceConfig::KEYS),
     ];
     let by_name = |mut rows: Vec<Row>| {
@@ -134,12 +142,44 @@ mod tests {
         check_defaults(GroupsConfig::KEYS);
         check_defaults(LdapConfig::KEYS);
         check_defaults(TraceConfig::KEYS);
+        check_defaults(QuorumKeys::KEYS);
+        check_defaults(HttpsKeys::KEYS);
+        check_defaults(SecurityKeys::KEYS);
+        check_defaults(ClientConfig::KEYS);
+    }
+
+    /// Reads what is asked for with Kerberos only, in builds that have it.
+    fn with_kerberos(conf: &crate::config::Configuration) {
+        if !cairn_kerberos::IS_BUILT_IN {
+            return;
+        }
+        let keytab = tempfile::NamedTempFile::new().unwrap();
+        let path = keytab.path().to_str().unwrap();
+        let mut conf = conf.clone();
+        for (key, value) in [
+            ("hadoop.security.authentication", "kerberos"),
+            ("dfs.namenode.kerberos.principal", "nn/_HOST@R"),
+            ("dfs.namenode.keytab.file", path),
+            ("dfs.datanode.kerberos.principal", "dn/_HOST@R"),
+            ("dfs.datanode.keytab.file", path),
+            ("cairn.security.open-datanodes", "true"),
+            ("hadoop.http.authentication.kerberos.principal", "HTTP/_HOST@R"),
+            ("hadoop.http.authentication.kerberos.keytab", path),
+        ] {
+            conf.set(key, value);
+        }
+        crate::config::namenode::read(&conf).unwrap();
+        conf.set("dfs.web.authentication.kerberos.principal", "HTTP/_HOST@R");
+        conf.set("dfs.web.authentication.kerberos.keytab", path);
+        crate::config::datanode::read(&conf).unwrap();
     }
 
     #[test]
     fn every_key_of_a_table_is_read_by_its_role() {
         let mut conf = crate::config::Configuration::default();
-        for row in rows() {
+        // What stands for the names of a cluster is in capitals.
+        let is_whole = |name: &str| !name.ends_with("NAMESERVICE") && !name.ends_with(".ID");
+        for row in rows().iter().filter(|row| is_whole(row.name)) {
             conf.set(row.name, "");
         }
         conf.set("fs.defaultFS", "hdfs://127.0.0.1:9000");
@@ -151,6 +191,37 @@ mod tests {
         crate::config::namenode::read(&conf).unwrap();
         crate::config::datanode::read(&conf).unwrap();
         crate::config::trace::read(&conf).unwrap();
+        crate::config::client::read(&conf).unwrap();
+        // What is asked for where it is wanted; a copy remembers for all who has asked.
+        let mut secure = conf.clone();
+        for (key, value) in [
+            ("dfs.nameservices", "ns"),
+            ("dfs.ha.namenodes.ns", "nn1"),
+            ("dfs.ha.namenode.id", "nn1"),
+            ("dfs.namenode.rpc-address.ns.nn1", "127.0.0.1:8020"),
+            ("cairn.quorum.address.ns.nn1", "127.0.0.1:8021"),
+            ("cairn.quorum.key-file", "/k"),
+            ("dfs.http.policy", "HTTP_AND_HTTPS"),
+            ("cairn.https.certificate", "/c"),
+            ("cairn.https.key", "/k"),
+        ] {
+            secure.set(key, value);
+        }
+        crate::config::namenode::read(&secure).unwrap();
+        crate::config::datanode::read(&secure).unwrap();
+        // Whether the system trusts anybody is another matter.
+        let _ = crate::config::https::authority(&secure);
+        with_kerberos(&secure);
+        if !cairn_kerberos::IS_BUILT_IN {
+            let of_kerberos: Vec<&str> = SecurityKeys::KEYS
+                .iter()
+                .filter(|key| key.set.is_none())
+                .map(|key| key.name)
+                .collect();
+            let left = conf.unasked();
+            assert!(left.iter().all(|key| of_kerberos.contains(&key.as_str())), "{left:?}");
+            return;
+        }
         assert_eq!(conf.unasked(), Vec::<String>::new());
     }
 }

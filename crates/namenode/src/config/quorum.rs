@@ -8,9 +8,6 @@ use std::time::Duration;
 /// The shortest time that an election may be waited for: heartbeats go five times as often.
 pub const ELECTION_TIMEOUT_MIN: Duration = Duration::from_millis(100);
 
-/// How long an election is waited for by default.
-pub const ELECTION_TIMEOUT: Duration = Duration::from_millis(500);
-
 /// A quorum of NameNodes, the same on each but for `id`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuorumConfig {
