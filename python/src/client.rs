@@ -8,6 +8,7 @@ use cairn_client::{
     Blocking, ChecksumMode, ClientError, CreateOptions, FileStatus, FileSystem, FileType, Kept,
     RangeOptions, Result,
 };
+use cairn_conf::trace;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -61,6 +62,8 @@ impl Client {
         }
         py.detach(|| {
             let blocking = Blocking::of_process()?;
+            let traced = blocking.enter().map(|_runtime| trace::begin(&conf, "cairn-python"))?;
+            traced.map_err(|error| ClientError::Argument(format!("{error:#}")))?;
             let fs = blocking.wait(async { FileSystem::new(config) })?;
             Ok(Client { fs: blocking.keep(fs), blocking })
         })

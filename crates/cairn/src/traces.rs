@@ -30,6 +30,8 @@ impl Traced {
             return Ok(Traced(None));
         }
         collector::begin(&endpoint, service(name)).context("cairn.trace.endpoint")?;
+        // What a command does belongs to its own span.
+        cairn_trace::sample(trace.sample);
         Ok(Traced(if is_server { None } else { Span::of_process(format!("cairn {name}"), parent) }))
     }
 

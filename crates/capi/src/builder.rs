@@ -5,6 +5,7 @@ use crate::configuration;
 use crate::failure::{Failure, Result, call, status};
 use crate::path::resolve;
 use cairn_client::{Blocking, FileSystem, Kept};
+use cairn_conf::trace;
 use libc::c_int;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -117,6 +118,8 @@ impl Builder {
         let uri = format!("hdfs://{}", rest.split('/').next().unwrap_or_default());
         let home = config.home();
         let blocking = Blocking::of_process()?;
+        let traced = blocking.enter().map(|_runtime| trace::begin(&conf, "cairn-libhdfs"))?;
+        traced.map_err(wrong)?;
         let client = blocking.wait(async { Ok(blocking.keep(FileSystem::new(config)?)) })?;
         let working_directory = RwLock::new(home);
         Ok(Fs(Arc::new(Connection { client, blocking, uri, working_directory })))
@@ -235,6 +238,10 @@ extern "C" fn hdfsDisconnect(fs: Option<Box<Fs>>) -> c_int {
     status(|| {
         let fs = fs.ok_or_else(|| Failure::bad_handle("no file system"))?;
         let blocking = fs.0.blocking;
+        blocking.wait(async {
+            trace::flush().await;
+            Ok(())
+        })?;
         let _on_runtime = blocking.enter()?;
         drop(fs);
         Ok(())

@@ -2,6 +2,7 @@
 //! and calls that wait.
 
 use crate::error::{ClientError, Result};
+use cairn_trace::Span;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
 use tokio::runtime::{Builder, EnterGuard, Runtime};
@@ -43,7 +44,12 @@ impl Blocking {
             std::mem::forget(call);
             return Err(error);
         }
-        self.runtime.block_on(call)
+        let Some(mut span) = Span::begun(|| name_of(&call)) else {
+            return self.runtime.block_on(call);
+        };
+        let done = self.runtime.block_on(span.contains(call));
+        done.as_ref().err().into_iter().for_each(|error| span.failed(error));
+        done
     }
 
     /// Lets this thread start and drop what works on the runtime, until the guard goes.
@@ -64,6 +70,16 @@ impl Blocking {
         let what = "opened before a fork: connect again in the child".to_string();
         Err(ClientError::Argument(what))
     }
+}
+
+/// What a call is called in a trace: the last two names on the way to its function, such as `FileSystem::rename`. That
+/// of the compiler serves, which is for people alone.
+fn name_of<T>(call: &T) -> String {
+    let whole = std::any::type_name_of_val(call);
+    let function = whole.split("::{{closure}}").next().unwrap_or(whole);
+    let plain = function.split('<').next().unwrap_or(function);
+    let last = plain.rmatch_indices("::").nth(1).map_or(0, |(at, _)| at + 2);
+    plain[last..].to_string()
 }
 
 /// What a process has opened. A child of `fork` that drops its copy forgets it: the kernel's list of
@@ -112,6 +128,21 @@ impl<T> Drop for Kept<T> {
 mod tests {
     use super::*;
     use std::sync::Arc;
+
+    struct Worker;
+
+    impl Worker {
+        async fn work(&self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_call_has_the_name_of_its_function_in_traces() {
+        assert_eq!(name_of(&Worker.work()), "Worker::work");
+        let call = async { Worker.work().await };
+        assert_eq!(name_of(&call), "tests::a_call_has_the_name_of_its_function_in_traces");
+    }
 
     #[test]
     fn there_is_one_runtime_and_it_serves_any_thread() {

@@ -15,6 +15,7 @@ use crate::session::Session;
 use bytes::{Buf, Bytes};
 use cairn_net::Boxed;
 use cairn_stripe::Policy;
+use cairn_trace::carried;
 use opened::OpenedFile;
 use run::{MOST_AT_ONCE, MOST_KEPT, Run};
 use std::sync::Arc;
@@ -284,7 +285,7 @@ impl OpenedFile {
         let (sink, chunks) = mpsc::channel(chunks_ahead);
         let held = Arc::<AtomicUsize>::default();
         let (file, counted) = (self.clone(), held.clone());
-        let task = tokio::spawn(async move {
+        let task = tokio::spawn(carried(async move {
             let done = match &file.policy {
                 None => read_replicated::stream(&file, start..end, &sink).await,
                 Some(policy) => {
@@ -295,7 +296,7 @@ impl OpenedFile {
                 // The reader may have gone.
                 let _ = sink.send(Err(error)).await;
             }
-        });
+        }));
         Stream { chunks, end, unwanted: 0, ahead, held, task: task.abort_handle() }
     }
 

@@ -8,6 +8,7 @@ use crate::packet::{Filling, PacketPool};
 use crate::pipeline::{self, Command};
 use crate::protocol::convert::Located;
 use crate::write::open_file::OpenFile;
+use cairn_trace::carried;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -57,7 +58,7 @@ impl ReplicatedWriter {
         let packet_len = file.packet_len as u64;
         let chunk_len = file.checksums.chunk_len as u64;
         let block_size = file.status.block_size;
-        let task = Some(tokio::spawn(pipeline::run(file, last, queue)));
+        let task = Some(tokio::spawn(carried(pipeline::run(file, last, queue))));
         Ok(ReplicatedWriter {
             path,
             pool,

@@ -17,6 +17,7 @@ use crate::types::Block;
 use crate::write_stalls::Progress;
 use cairn_net::transfer_stream::{TransferReader, TransferStream, TransferWriter};
 use cairn_stripe::GenerationStamp;
+use cairn_trace::carried;
 use cairn_wire::proto::hdfs::PipelineAckProto;
 use cairn_wire::transfer::{HEARTBEAT_SEQNO, PacketHeader, ack_is_success};
 use std::collections::VecDeque;
@@ -78,7 +79,7 @@ impl UnitWriter {
         let (report, status) = watch::channel(Status::default());
         let target = setup.target.clone();
         let task = Task { setup, report, connection: None, len: 0, seqno: 0 };
-        let task = tokio::spawn(task.run(queue)).abort_handle();
+        let task = tokio::spawn(carried(task.run(queue))).abort_handle();
         UnitWriter { target, commands: Some(commands), status, sent: 0, lost: false, task }
     }
 

@@ -9,6 +9,7 @@ mod former_names;
 pub mod kms;
 pub mod login;
 pub mod nameservice;
+pub mod trace;
 pub mod xml;
 
 pub use cairn_keys::value;

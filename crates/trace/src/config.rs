@@ -17,7 +17,7 @@ keys! {
     pub struct TraceConfig {
         /// A collector of OpenTelemetry that takes OTLP by HTTP, such as `http://127.0.0.1:4318`; nothing is traced without one.
         endpoint: Option<String>, "cairn.trace.endpoint" = "" as OPTIONAL_TEXT;
-        /// The share of commands that are traced. Servers follow what a caller says, and begin no trace by themselves.
+        /// The share of commands, of calls of libraries, and of DataNodes' rebuilding, encoding and packing that is traced; for what is asked of them servers follow the caller.
         sample: f64, "cairn.trace.sample" = "1" as SHARE;
     }
     parts {}

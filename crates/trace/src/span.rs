@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::context::Context;
@@ -9,12 +10,28 @@ use crate::queue;
 use crate::record::{Kind, Record};
 
 tokio::task_local! {
-    /// What the task is doing.
-    static CURRENT: Context;
+    /// What the task is doing, if that is recorded.
+    static CURRENT: Option<Context>;
 }
 
 /// What a process does that carries out one command.
 static PROCESS: OnceLock<Context> = OnceLock::new();
+
+/// Of 2^32 things that begin traces by themselves, how many are recorded.
+static SAMPLE: AtomicU64 = AtomicU64::new(0);
+
+/// Has this share of what begins traces by itself ([`Span::begun`]) recorded: none before.
+pub fn sample(share: f64) {
+    SAMPLE.store((share.clamp(0.0, 1.0) * SAMPLE_ALL) as u64, Ordering::Relaxed);
+}
+
+/// See [`SAMPLE`].
+const SAMPLE_ALL: f64 = 4_294_967_296.0;
+
+/// Does something in a task of its own as a part of what is being done here.
+pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> + use<F> {
+    CURRENT.scope(current(), work)
+}
 
 /// What is being done here: by this task, or else by this process, if it carries out one command; `None` if nothing is
 /// recorded.
@@ -22,7 +39,7 @@ pub fn current() -> Option<Context> {
     if !queue::is_on() {
         return None;
     }
-    CURRENT.try_with(|context| *context).ok().or_else(|| PROCESS.get().copied())
+    CURRENT.try_with(|context| *context).ok().flatten().or_else(|| PROCESS.get().copied())
 }
 
 /// What is being done here, as it is sent along with what is asked of others.
@@ -47,6 +64,21 @@ impl Span {
         let trace = parent.map_or_else(random, |parent| parent.trace);
         let span = Span::new(trace, parent.map(|parent| parent.span), Kind::Internal, name);
         PROCESS.set(span.record.context).ok().map(|()| span)
+    }
+
+    /// The first span of a trace that begins here: with a call of a program that uses a library, or with work that a
+    /// server does by itself; a share of them is recorded ([`sample`]). What is a part of something else already belongs
+    /// to that.
+    pub fn begun(name: impl FnOnce() -> String) -> Option<Span> {
+        if !queue::is_on() {
+            return None;
+        }
+        if let Some(parent) = current() {
+            return Some(Span::within(parent, Kind::Internal, name()));
+        }
+        let chance = u64::from(u32::from_le_bytes(random()));
+        let is_chosen = chance < SAMPLE.load(Ordering::Relaxed);
+        is_chosen.then(|| Span::new(random(), None, Kind::Internal, name()))
     }
 
     /// One for what is being done here; `None` if nothing is recorded. `name` is asked for if it is.
@@ -95,7 +127,7 @@ impl Span {
 
     /// Does something as a part of it.
     pub fn contains<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
-        CURRENT.scope(self.record.context, work)
+        CURRENT.scope(Some(self.record.context), work)
     }
 }
 

@@ -33,6 +33,7 @@ use cairn_net::http::{Answer, Body, Handler, Method, Request, Response, WEBHDFS,
 use cairn_net::rpc_server::{Authentication, LocalService, UserInfo};
 use cairn_security::NameRules;
 use cairn_security::token::Token;
+use cairn_trace::Span;
 use cairn_wire::exception::class;
 
 use crate::failure::Failure;
@@ -261,6 +262,16 @@ fn has_data(request: &Request, p: &Params<'_>) -> bool {
     says_so || has_length || header("transfer-encoding").is_some()
 }
 
+/// Where a client by HTTP says which span it asks for. Source: W3C Trace Context, level 1.
+const TRACE_PARENT: &str = "traceparent";
+
+/// What a request is called in a trace: `WebHDFS/OPEN`.
+fn traced_as(request: &Request) -> String {
+    let operation = request.query.iter().find(|(name, _)| name.eq_ignore_ascii_case("op"));
+    let operation = operation.map_or("?", |(_, operation)| operation);
+    format!("WebHDFS/{}", operation.to_ascii_uppercase())
+}
+
 impl Handler for WebHdfs {
     fn answer(&self, request: Request, body: Body) -> Boxed<'_, Answer> {
         Box::pin(async move {
@@ -276,7 +287,15 @@ impl Handler for WebHdfs {
                 return Response::error(405, "GET, HEAD, PUT, POST and DELETE are served").into();
             }
             let mut body = Some(body);
-            let served = self.serve(&request, &mut body).await;
+            let said = request.headers.get(TRACE_PARENT).map(|said| said.as_bytes());
+            let served = match Span::served(said, || traced_as(&request)) {
+                None => self.serve(&request, &mut body).await,
+                Some(mut span) => {
+                    let served = Box::pin(span.contains(self.serve(&request, &mut body))).await;
+                    served.as_ref().err().into_iter().for_each(|failure| span.failed(failure));
+                    served
+                }
+            };
             // Who waits to be told to send a body is not told.
             if let Some(body) = body.filter(|_| !request.headers.contains_key("expect")) {
                 body.discard().await;

@@ -11,12 +11,11 @@ pub mod quorum;
 mod ranger;
 pub mod security;
 pub mod tables;
-pub mod trace;
 mod unsupported;
 pub mod webhdfs;
 
 pub use cairn_conf::nameservice::NameNodes;
-pub use cairn_conf::{Configuration, client, folder_from_environment, value, xml};
+pub use cairn_conf::{Configuration, client, folder_from_environment, trace, value, xml};
 
 #[cfg(test)]
 mod tests {

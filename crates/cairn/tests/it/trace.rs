@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, text, wait_until};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
@@ -117,4 +117,55 @@ fn a_collector_that_is_gone_or_hangs_holds_up_nothing() {
     }
     let done = cluster.run(&["-D", "cairn.trace.endpoint=nowhere", "fs", "ls", "/"]);
     assert!(text(&done.stderr).contains("http://HOST:PORT"), "{}", text(&done.stderr));
+}
+
+#[test]
+fn requests_by_http_and_rebuilding_are_told() {
+    let collector = Collector::start();
+    let key = format!("cairn.trace.endpoint={}", collector.endpoint);
+    // A silent DataNode is soon dead.
+    let keys = [
+        key.as_str(),
+        "dfs.heartbeat.interval=200ms",
+        "dfs.namenode.heartbeat.recheck-interval=200",
+        "dfs.namenode.redundancy.interval.seconds=1",
+    ];
+    let words: Vec<&str> = keys.iter().flat_map(|key| ["-D", *key]).collect();
+    let mut cluster = Cluster::of(4, &words, Stdio::inherit());
+    let named = |name: &str| -> Vec<Value> {
+        let spans = collector.spans().into_iter().map(|(_, span)| span);
+        spans.filter(|span| span["name"] == name).collect()
+    };
+    cluster.fs(&["mkdir", "/ec"]);
+    let mut asked = TcpStream::connect(cluster.http()).unwrap();
+    let head = "host: x\r\nconnection: close\r\n\
+                traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n";
+    write!(asked, "GET /webhdfs/v1/ec?op=GETFILESTATUS HTTP/1.1\r\n{head}").unwrap();
+    let mut answer = String::new();
+    asked.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    wait_until("a request is told", || named("WebHDFS/GETFILESTATUS").len() == 1);
+    let request = &named("WebHDFS/GETFILESTATUS")[0];
+    assert_eq!(request["parentSpanId"], "00f067aa0ba902b7");
+
+    let ec = |words: &[&str]| {
+        let done = cluster.run(&[&["ec"], words].concat());
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    };
+    ec(&["-enablePolicy", "-policy", "XOR-2-1-1024k"]);
+    ec(&["-setPolicy", "-path", "/ec", "-policy", "XOR-2-1-1024k"]);
+    let file = cluster.file("x", &[7; 3 << 20]);
+    for number in 0..8 {
+        cluster.fs(&["put", &file, &format!("/ec/{number}")]);
+    }
+    assert_eq!(named("Rebuild/units").len(), 0);
+    // Of each group three of the four have a unit.
+    cluster.kill_datanode(0);
+    wait_until("rebuilding is told, with what was read for it", || {
+        let reads = named("DataTransfer/ReadBlock");
+        named("Rebuild/units").iter().any(|work| {
+            work["parentSpanId"].as_str().is_none_or(str::is_empty)
+                && reads.iter().any(|read| read["parentSpanId"] == work["spanId"])
+        })
+    });
 }

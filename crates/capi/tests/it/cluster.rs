@@ -68,9 +68,10 @@ impl Cluster {
     }
 
     /// Writes a `core-site.xml` that names the file system.
-    pub fn write_conf(&self, folder: &Path) {
+    pub fn write_conf(&self, folder: &Path, more: &[(&str, &str)]) {
         let uri = self.uri();
-        let text = cairn_conf::xml::write([("fs.defaultFS", uri.as_str())]);
+        let keys = more.iter().copied().chain([("fs.defaultFS", uri.as_str())]);
+        let text = cairn_conf::xml::write(keys);
         std::fs::write(folder.join("core-site.xml"), text).unwrap();
     }
 }

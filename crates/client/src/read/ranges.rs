@@ -3,6 +3,7 @@
 use super::{FileReader, OpenedFile};
 use crate::error::{ClientError, Result};
 use bytes::Bytes;
+use cairn_trace::carried;
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -59,7 +60,7 @@ pub async fn read_ranges(
     loop {
         let room = options.at_once.max(1).saturating_sub(reads.len());
         for span in spans.by_ref().take(room) {
-            reads.spawn(read_span(span));
+            reads.spawn(carried(read_span(span)));
         }
         match reads.join_next().await {
             Some(Ok(found)) => {

@@ -9,6 +9,7 @@ use crate::error::{ClientError, Result};
 use crate::session::Session;
 use crate::types::DataNodeAddr;
 use bytes::{Buf, Bytes};
+use cairn_trace::carried;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -149,7 +150,7 @@ impl CellStream {
         let end_stripe = (range.offset + range.len).div_ceil(cell_len);
         let answered = Arc::new(AtomicBool::new(false));
         let has_answered = answered.clone();
-        let task = tokio::spawn(async move {
+        let task = tokio::spawn(carried(async move {
             let read = async {
                 let reader = BlockReader::open(session, addr, &range).await?;
                 has_answered.store(true, Ordering::Relaxed);
@@ -159,7 +160,7 @@ impl CellStream {
                 // The reader may have gone.
                 let _ = sink.send(Err(error)).await;
             }
-        });
+        }));
         let task = task.abort_handle();
         CellStream {
             location,

@@ -24,6 +24,7 @@ mod rebuild;
 mod scrub;
 mod source;
 mod target;
+mod traced;
 mod view;
 
 pub(crate) use checksum::decoded_checksum;
@@ -47,6 +48,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use traced::{begun, part_of};
 
 /// Units that may wait for their turn; the NameNode hands further ones to others.
 const MAX_UNITS: usize = 1024;
@@ -86,7 +88,10 @@ pub(crate) fn start(node: &Arc<Node>, info: BlockECReconstructionInfoProto) {
             Ok((plan, claim))
         });
     match planned {
-        Ok((plan, claim)) => node.tasks.spawn(run(node.clone(), plan, claim)),
+        Ok((plan, claim)) => {
+            let span = begun("Rebuild/units", group);
+            node.tasks.spawn(part_of(span, run(node.clone(), plan, claim)));
+        }
         Err(Refusal::Busy(unit)) => tracing::info!(%unit, "this is being rebuilt already"),
         Err(Refusal::Failed(error)) => {
             tracing::warn!(%group, %error, "refused a reconstruction");

@@ -33,6 +33,7 @@ pub(crate) use prove::start_proves;
 pub(crate) use unpack::{Packed, Unpacked};
 
 use super::claim::{Claim, Refusal};
+use super::traced::{begun, part_of};
 use crate::error::DataNodeError;
 use crate::node::Node;
 use cairn_wire::proto::datanode::{EncodeOrderProto, EncodedGroupProto, GroupRebuildOrderProto};
@@ -56,7 +57,10 @@ pub(crate) fn start_encodes(node: &Arc<Node>, orders: Vec<EncodeOrderProto>) {
                 Ok((work, claim))
             });
         match taken {
-            Ok((work, claim)) => node.tasks.spawn(run_encode(node.clone(), work, claim)),
+            Ok((work, claim)) => {
+                let span = begun("Encode/group", work.group.id);
+                node.tasks.spawn(part_of(span, run_encode(node.clone(), work, claim)));
+            }
             Err(Refusal::Busy(unit)) => tracing::info!(%unit, "this is being encoded already"),
             Err(Refusal::Failed(error)) => {
                 tracing::warn!(group = group.block_id, %error, "refused to encode a group");
@@ -112,7 +116,10 @@ pub(crate) fn start_rebuilds(node: &Arc<Node>, orders: Vec<GroupRebuildOrderProt
             Ok((work, claim))
         });
         match taken {
-            Ok((work, claim)) => node.tasks.spawn(run_rebuild(node.clone(), work, claim)),
+            Ok((work, claim)) => {
+                let span = begun("Rebuild/members", work.group.record.handle);
+                node.tasks.spawn(part_of(span, run_rebuild(node.clone(), work, claim)));
+            }
             Err(Refusal::Busy(unit)) => tracing::info!(%unit, "this is being rebuilt already"),
             Err(Refusal::Failed(error)) => {
                 tracing::warn!(%error, "refused to rebuild units of a group");

@@ -15,10 +15,12 @@ use crate::peers::{Kind, Measured};
 use bytes::{Buf, Bytes};
 use cairn_codec::crc;
 use cairn_net::transfer_stream::TransferStream;
+use cairn_net::transfer_stream::trace_info;
 use cairn_process::disk_work::movable;
 use cairn_replica::UnitSum;
 use cairn_security::block_token::AccessMode;
 use cairn_stripe::UnitIndex;
+use cairn_trace::carried;
 use cairn_wire::proto::hdfs::{
     BaseHeaderProto, BlockOpResponseProto, ClientOperationHeaderProto, ClientReadStatusProto,
     DatanodeInfoProto, OpReadBlockProto, Status,
@@ -124,7 +126,7 @@ pub(super) fn start(
         is_urgent: wanted.is_urgent,
         buffers,
     };
-    tasks.spawn(movable(async move {
+    tasks.spawn(movable(carried(async move {
         while let Some(Ask { step, range }) = asks.recv().await {
             let result = reader.read(range).await;
             let is_over = result.is_err();
@@ -132,7 +134,7 @@ pub(super) fn start(
                 return;
             }
         }
-    }));
+    })));
     sender
 }
 
@@ -393,7 +395,7 @@ impl Stream {
         let base_header = BaseHeaderProto {
             block: messages::extended_block(block),
             token: Some(token),
-            trace_info: None,
+            trace_info: trace_info(),
         };
         let request = OpReadBlockProto {
             header: ClientOperationHeaderProto { base_header, client_name: String::new() },

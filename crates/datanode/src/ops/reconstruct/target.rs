@@ -10,9 +10,11 @@ use crate::error::{DataNodeError, Result, transfer_error};
 use crate::messages;
 use crate::node::Node;
 use cairn_net::transfer_stream::TransferStream;
+use cairn_net::transfer_stream::trace_info;
 use cairn_process::disk_work::movable;
 use cairn_security::block_token::AccessMode;
 use cairn_stripe::GenerationStamp;
+use cairn_trace::carried;
 use cairn_wire::proto::hdfs::{
     BaseHeaderProto, ClientOperationHeaderProto, DatanodeInfoProto, OpWriteBlockProto,
     OpWriteBlockProtoBlockConstructionStage as Stage,
@@ -55,7 +57,8 @@ pub(super) fn start(
 ) -> mpsc::Sender<Order> {
     let (sender, orders) = mpsc::channel(MAX_WAITING);
     let node = node.clone();
-    tasks.spawn(movable(async move { (at, write(&node, &to, orders).await) }));
+    let work = async move { (at, write(&node, &to, orders).await) };
+    tasks.spawn(movable(carried(work)));
     sender
 }
 
@@ -197,7 +200,7 @@ fn request(
     let base_header = BaseHeaderProto {
         block: messages::extended_block(block),
         token: Some(node.block_tokens.own(block, AccessMode::Write)),
-        trace_info: None,
+        trace_info: trace_info(),
     };
     let source = node.registration().ok();
     OpWriteBlockProto {

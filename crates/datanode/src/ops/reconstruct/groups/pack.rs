@@ -8,6 +8,7 @@ use super::super::claim::{Claim, Refusal};
 use super::super::plan::Target;
 use super::super::source::Wanted;
 use super::super::target::Destination;
+use super::super::traced::{begun, part_of};
 use super::MAX_WAITING;
 use super::sinks::Sinks;
 use super::units::{SLICE, Units};
@@ -20,6 +21,7 @@ use cairn_codec::crc::{ChecksumKind, crc32c, verify_chunks};
 use cairn_stripe::group::{Layout, Part};
 use cairn_stripe::pack::{self, MAX_PACKED, MAX_PACKED_LEN, PackIndex, padded_len};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use cairn_trace::carried;
 use cairn_wire::proto::datanode::{PackOrderProto, PackedContainerProto};
 use cairn_wire::proto::hdfs::DatanodeInfoProto;
 use std::sync::Arc;
@@ -90,7 +92,10 @@ pub(crate) fn start_packs(node: &Arc<Node>, orders: Vec<PackOrderProto>) {
             Ok((work, claim))
         });
         match taken {
-            Ok((work, claim)) => node.tasks.spawn(run(node.clone(), work, claim)),
+            Ok((work, claim)) => {
+                let span = begun("Pack/container", container.id);
+                node.tasks.spawn(part_of(span, run(node.clone(), work, claim)));
+            }
             Err(Refusal::Busy(unit)) => tracing::info!(%unit, "this is being packed already"),
             Err(Refusal::Failed(error)) => {
                 tracing::warn!(container = %container.id, %error, "refused to write a container");
@@ -222,7 +227,7 @@ async fn read_all(node: &Arc<Node>, blocks: &[ToPack]) -> Vec<Result<(Vec<u8>, C
     let mut tasks = JoinSet::new();
     for (at, of) in blocks.iter().enumerate() {
         let (node, of) = (node.clone(), of.clone());
-        tasks.spawn(async move { (at, read_whole(&node, &of).await) });
+        tasks.spawn(carried(async move { (at, read_whole(&node, &of).await) }));
     }
     let mut read: Vec<_> = blocks.iter().map(|_| Err(DataNodeError::Stopped)).collect();
     while let Some(done) = tasks.join_next().await {
