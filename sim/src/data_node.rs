@@ -199,6 +199,13 @@ impl DataNode {
         true
     }
 
+    /// What a machine finds that starts with an image of its disks is on these.
+    pub(crate) fn has_all_on_disk(&mut self) {
+        for stored in self.replicas.values_mut() {
+            stored.synced = stored.data.len() as u64;
+        }
+    }
+
     /// What it has read before was not ordered by the NameNode that it registers with.
     pub(crate) fn begin_registration(&mut self) {
         (self.is_registered, self.registrations) = (true, self.registrations + 1);

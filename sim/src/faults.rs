@@ -60,6 +60,9 @@ impl World<'_> {
         let mut next = self.nodes[node].clone();
         let is_old = is_old && next.restore_image();
         next.crash(power_cut, &mut Rng::new(self.rng.any()));
+        if is_old {
+            next.has_all_on_disk();
+        }
         let lost = self.loss(node, &next);
         // What was told to be bad may be good on an image, and is taken for bad.
         let ids = next.replicas.keys().copied().filter(|_| is_old);
@@ -73,6 +76,9 @@ impl World<'_> {
             });
             self.nodes[node] = next;
             self.note_torn(node, &lost);
+            if is_old {
+                self.note_restored(node, &lost);
+            }
             self.note_called_bad(node, called_bad);
             self.count(if is_old { "DataNodes restored" } else { "DataNodes crash" });
         } else {

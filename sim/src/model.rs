@@ -65,6 +65,15 @@ pub(crate) struct Proof {
     pub(crate) gs: GenerationStamp,
     /// The registration of its DataNode then.
     pub(crate) registration: u64,
+    /// Its node has the disks of an image since, on which it is not so.
+    pub(crate) is_lost: bool,
+}
+
+impl Proof {
+    /// Of a replica that has just been read.
+    pub(crate) fn new(gs: GenerationStamp, registration: u64) -> Proof {
+        Proof { gs, registration, is_lost: false }
+    }
 }
 
 /// See the module.

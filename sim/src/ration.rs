@@ -168,11 +168,20 @@ impl World<'_> {
         }
     }
 
+    /// A node has the disks of an image, and has lost these by that: what is there of them is not what was proven.
+    pub(crate) fn note_restored(&mut self, node: usize, lost: &[BlockId]) {
+        for id in lost {
+            if let Some(proof) = self.model.proofs.get_mut(&(node, *id)) {
+                proof.is_lost = true;
+            }
+        }
+    }
+
     /// The power fails on a member of a group. What the group rests on was synced.
     fn tear_member(&mut self, node: usize, own_id: BlockId) {
         let gs = self.nodes[node].replicas.get(&own_id).map(|stored| stored.replica.gs());
         let proof = self.model.proofs.get(&(node, own_id));
-        let is_proven = proof.is_some_and(|proof| Some(proof.gs) == gs);
+        let is_proven = proof.is_some_and(|proof| Some(proof.gs) == gs && !proof.is_lost);
         if is_proven || own_id.is_parity() {
             self.violate(format!("dn-{node} loses the end of {own_id}, which its group rests on"));
         }

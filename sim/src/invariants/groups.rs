@@ -255,9 +255,11 @@ impl World<'_> {
             let proof = self.model.proofs.get(&(*other, named.id));
             let registration = self.nodes[*other].registrations;
             let is_proof =
-                |proof: &Proof| proof.gs == named.gs && proof.registration == registration;
+                |proof: &&Proof| proof.gs == named.gs && proof.registration == registration;
+            let is_durable =
+                |proof: &Proof| !proof.is_lost && self.nodes[*other].is_durable(named.id);
             let has_failed = || self.has_failed(named.id, *other, UnitIndex(0));
-            proof.is_some_and(is_proof) && (self.nodes[*other].is_durable(named.id) || has_failed())
+            proof.filter(is_proof).is_some_and(|proof| is_durable(proof) || has_failed())
         };
         if !others(self, slot.as_usize()).iter().any(is_proven) {
             return self.violate(format!(

@@ -101,7 +101,7 @@ impl World<'_> {
         let bytes = bytes.ok_or_else(|| format!("{id} cannot be read"))?;
         let storage = self.nodes[holder].volume_of(id).unwrap_or_default().to_string();
         let registration = self.nodes[holder].registrations;
-        self.model.proofs.insert((holder, id), Proof { gs, registration });
+        self.model.proofs.insert((holder, id), Proof::new(gs, registration));
         Ok((bytes, storage))
     }
 
@@ -119,7 +119,7 @@ impl World<'_> {
         if crc32c.is_some() {
             self.count("replicas proven");
             let registration = self.nodes[node].registrations;
-            self.model.proofs.insert((node, id), Proof { gs, registration });
+            self.model.proofs.insert((node, id), Proof::new(gs, registration));
         }
         self.nodes[node].proved.push(Proved { block, storage, crc32c });
     }

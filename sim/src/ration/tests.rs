@@ -87,27 +87,30 @@ fn until_one_is_proven(world: &mut World<'_>) -> (usize, BlockId) {
     }
 }
 
-/// It is deleted, and an older one whose deletion a power cut has undone is where it was; or it has another stamp.
+/// It is deleted, and an older one whose deletion a power cut has undone is where it was; or it has another stamp; or its node
+/// has lost it when its disks were restored as they were before.
 #[test]
 fn a_group_rests_on_the_replica_that_was_proven_and_no_other_one_there() {
-    for (is_deleted, has_other_stamp) in [(false, false), (true, false), (false, true)] {
+    for what in ["nothing", "deleted", "other stamp", "restored"] {
         let mut right = Right;
         let options = Options { faults: 0, groups: true, ..Options::default() };
         let mut world = World::new(3, options, &mut right);
         let (node, id) = until_one_is_proven(&mut world);
         let stored = world.nodes[node].replicas[&id].clone();
         let block = BlockRef { id, gs: stored.replica.gs(), len: stored.data.len() as u64 };
-        if is_deleted {
+        if what == "deleted" {
             let registration = world.nodes[node].registrations;
             world.work(node, Task::Invalidate { block, registration, since_ms: world.now_ms });
             assert!(world.nodes[node].replicas.insert(id, stored).is_none());
         }
-        if has_other_stamp {
+        if what == "other stamp" {
             world.nodes[node].append(block, GenerationStamp(block.gs.0 + 1)).unwrap();
         }
+        if what == "restored" {
+            world.note_restored(node, &[id]);
+        }
         world.tear(&[(node, id)]);
-        let rests_on_it = !is_deleted && !has_other_stamp;
-        assert_eq!(world.report.violation.is_some(), rests_on_it);
+        assert_eq!(world.report.violation.is_some(), what == "nothing", "{what}");
     }
 }
 

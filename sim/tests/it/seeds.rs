@@ -329,3 +329,20 @@ fn a_group_of_joined_files_is_where_its_former_policy_wanted_it_for_a_while() {
     let options = Options { groups: true, ..Options::default() };
     assert_eq!(run(739_077, options, &mut Right).violation, None);
 }
+
+/// A machine comes back with the disks of an image. What it has lost by that was proven before (1045677); what it has is on its
+/// disks, whatever was in memory when the image was made (1070151).
+#[test]
+fn what_an_image_has_is_on_its_disks_and_what_it_lacks_is_proven_no_more() {
+    for seed in [1_045_677, 1_070_151] {
+        assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
+    }
+}
+
+/// The power takes all of a last block from the last one of its pipeline, with bytes that were acknowledged and never synced.
+#[test]
+fn a_file_whose_last_block_has_lost_all_is_closed() {
+    for seed in [1_086_321, 1_088_902, 1_111_758] {
+        assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
+    }
+}
