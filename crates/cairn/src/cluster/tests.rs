@@ -93,7 +93,7 @@ async fn a_leader_without_a_network_is_followed_by_another_one() {
     let dir = tempfile::tempdir().unwrap();
     let mut conf = Configuration::default();
     conf.set("dfs.heartbeat.interval", "1");
-    conf.set(inject::KEY, "true");
+    conf.set("cairn.debug.inject.enabled", "true");
     let (mut cluster, fs) = start((3, 2), dir.path(), conf).await;
     fs.mkdirs("/before", 0o755).await.unwrap();
     let leaders = |cluster: &Cluster| -> Vec<usize> {

@@ -114,7 +114,9 @@ fn written() -> Vec<u8> {
 fn names_are_written_in_the_order_of_their_numbers() {
     let entries = |names: &[String]| {
         let mut numbers = Numbers::default();
-        names.iter().for_each(|name| drop(numbers.of(NameKind::User, name)));
+        for name in names {
+            numbers.of(NameKind::User, name).unwrap();
+        }
         numbers.entries().map(|entry| format!("{entry:?}")).collect::<Vec<_>>()
     };
     let names: Vec<_> = (0..20).map(|number| format!("user{}", number * 7 % 20)).collect();

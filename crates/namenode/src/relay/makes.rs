@@ -83,7 +83,7 @@ impl Makes {
                 field(CONTENT_TYPE.as_str(), streamed.content_type);
                 streamed.headers.iter().for_each(|(name, value)| field(name, value));
                 told.status = 200;
-                told.length = streamed.len();
+                told.length = streamed.body_len();
                 told.stream = Some(self.keep(streamed)?.to_vec());
             }
             Answer::Passed(_) => return Err(RemoteException::io("the page is another server's")),

@@ -110,7 +110,7 @@ async fn page(request: Request, standing: &watch::Receiver<Standing>) -> Answer 
 /// The text of a body, and whether it has come to its end.
 async fn text(mut body: Streamed) -> (String, bool) {
     let mut text = Vec::new();
-    let mut left = body.len();
+    let mut left = body.body_len();
     while left != Some(0) {
         match body.pieces().recv().await {
             None => return (String::from_utf8(text).unwrap(), false),

@@ -92,7 +92,7 @@ impl Streamed {
     }
 
     /// Bytes of the body, if that is known.
-    pub fn len(&self) -> Option<u64> {
+    pub fn body_len(&self) -> Option<u64> {
         self.len
     }
 

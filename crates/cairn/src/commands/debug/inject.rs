@@ -2,7 +2,7 @@
 //!
 //! A server is named by its folder: whoever holds that folder's lock (`in_use.lock`) is the process, Cairn's or Hadoop's.
 //! Nothing in a server knows of this; what it sees are signals, other bytes on its disk, and a disk that is full. Only
-//! cut networks are the server's own doing ([`partition`]). It is refused unless [`KEY`] is true where this command reads
+//! cut networks are the server's own doing ([`partition`]). It is refused unless [`allowed::KEY`] is true where this command reads
 //! its configuration: a guard against mistakes, not against people who may send signals anyway. What is stopped goes on,
 //! what was filled is free again, and networks are whole, when the command ends in order.
 
@@ -11,7 +11,7 @@ pub mod partition;
 
 use crate::config::value;
 use crate::{Settings, output};
-pub use allowed::{KEY, check_allowed, reach};
+pub use allowed::{check_allowed, reach};
 use anyhow::{Context, Result, bail};
 use cairn_keys::WrongValue;
 use cairn_net::reach::Rule;

@@ -143,7 +143,7 @@ async fn a_member_that_follows_reads_what_its_client_has_seen() {
     here.mkdirs("/next").await;
     let read = three.read_by(last);
     assert!(sees(&here, "/next").await && sees(&here, "/p49").await);
-    assert!(three.read_by(last) >= read + 1);
+    assert!(three.read_by(last) > read);
     for at in [next, last] {
         three.stop(at).await;
     }
