@@ -10,6 +10,8 @@ mod descriptors;
 mod fs;
 mod http;
 mod log;
+#[path = "../../../namenode/tests/it/ports.rs"]
+mod ports;
 mod quickstart;
 mod quorum;
 mod shell;

@@ -1,9 +1,10 @@
 //! Three NameNodes as processes: their leader is killed again and again, and nothing that was acknowledged is missing.
 
 use crate::cluster::{cairn, text};
+use crate::ports::free_addr;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -22,9 +23,7 @@ struct Three {
 
 impl Three {
     fn start() -> Three {
-        let ports = [(); 9].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let addrs = ports.each_ref().map(|port| port.local_addr().unwrap().to_string());
-        drop(ports);
+        let addrs = [(); 9].map(|()| free_addr());
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("key"), "what all members have").unwrap();
         let mut keys = vec![

@@ -207,7 +207,10 @@ impl Front {
     async fn follow(&self, call: &Call, who: Answers) -> Result<Vec<u8>, RemoteException> {
         let standing = self.standing();
         let refused = match (who, &self.hands_on) {
-            (Answers::DataNodes, _) => return logged(call, self.hear_datanode(call, &standing)),
+            (Answers::DataNodes, _) => {
+                self.operators.access.authorize_call(call, &self.operators.groups).await?;
+                return logged(call, self.hear_datanode(call, &standing));
+            }
             (Answers::State, _) => {
                 // Who reads from observers may read here.
                 let state = match self.hands_on {

@@ -28,6 +28,7 @@ mod ordered_snapshots;
 mod orders;
 mod pages;
 mod plain;
+mod ports;
 mod quorum;
 mod reads;
 mod refusals;

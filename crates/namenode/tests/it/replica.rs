@@ -1,10 +1,12 @@
 //! Members of a quorum in this process: one founds, the others join, one leads; when it ends another one goes on with all
 //! that was acknowledged, and nobody else answers.
 
+mod policy;
 mod reads;
 
 use crate::backup::keep;
 use crate::cluster::{CLIENT, Client, FakeDataNode, config};
+use crate::ports::free_addr;
 use crate::upgrade::upgrade;
 use cairn_namenode::NameNodeConfig;
 use cairn_namenode::config::quorum::{MemberConfig, QuorumConfig};
@@ -15,7 +17,6 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::common as hadoop;
 use cairn_wire::proto::hdfs as pb;
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -27,21 +28,19 @@ pub struct Three {
     pub members: BTreeMap<String, MemberConfig>,
     pub running: [Option<RunningReplica>; 3],
     pub forwards: bool,
+    /// Who may use which protocol, if not all may.
+    policy: Option<Vec<(String, String)>>,
 }
 
 impl Three {
     /// Three of which the first has founded.
     pub async fn new() -> Three {
-        let ports = [(); 6].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let addr = |at: usize| ports[at].local_addr().unwrap().to_string();
-        let members = NAMES.iter().enumerate().map(|(at, name)| {
-            (name.to_string(), MemberConfig { rpc: addr(at), quorum: addr(at + 3) })
-        });
-        let members = members.collect();
-        drop(ports);
+        let member = || MemberConfig { rpc: free_addr(), quorum: free_addr() };
+        let members = NAMES.iter().map(|name| (name.to_string(), member())).collect();
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("key"), "what all members have\n").unwrap();
-        let three = Three { dir, members, running: [None, None, None], forwards: false };
+        let three =
+            Three { dir, members, running: [None, None, None], forwards: false, policy: None };
         assert!(replica::found(three.config(0)).await.unwrap());
         assert!(!replica::found(three.config(0)).await.unwrap(), "it has one");
         three
@@ -62,6 +61,7 @@ impl Three {
                 id,
                 forwards: self.forwards,
             }),
+            service_policy: self.policy.clone(),
             ..config(&name_dir)
         }
     }
