@@ -338,11 +338,3 @@ fn what_an_image_has_is_on_its_disks_and_what_it_lacks_is_proven_no_more() {
         assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
     }
 }
-
-/// The power takes all of a last block from the last one of its pipeline, with bytes that were acknowledged and never synced.
-#[test]
-fn a_file_whose_last_block_has_lost_all_is_closed() {
-    for seed in [1_086_321, 1_088_902, 1_111_758] {
-        assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
-    }
-}

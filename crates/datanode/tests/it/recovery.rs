@@ -188,32 +188,6 @@ async fn a_block_nobody_holds_is_deleted_when_all_that_may_have_it_have_answered
     assert_eq!(told, [(1008, 0, true)]);
 }
 
-/// The power has taken all that its writer had not synced from the only one that is left of the pipeline, and maybe the
-/// header of the CRCs.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_block_whose_acknowledged_bytes_the_power_has_taken_ends_without_them() {
-    for (id, meta_len) in [(ID, 7), (ID + 1, 0)] {
-        let mut cluster = Cluster::start(1).await;
-        let mut writer = Writer::create(&cluster, &[0], id, 1001).await;
-        writer.write(&bytes(700), 1).await;
-        cluster.kill_node(0);
-        for (path, len) in cluster.files(0, id).into_iter().zip([0, meta_len]) {
-            let path = cluster.dir(0).join(path);
-            std::fs::File::options().write(true).open(path).unwrap().set_len(len).unwrap();
-        }
-        cluster.start_node(0).await;
-        let order = order(block(id, 1001, 700), 1005, vec![cluster.info(0)]);
-        let order = RecoveringBlockProto { away_indices: Some(vec![]), ..order };
-        cluster.send_command(0, recover(vec![order]));
-        cluster.wait("synchronization", |r| !r.synchronized.is_empty()).await;
-        let done = cluster.name_node.record.lock().unwrap().synchronized[0].clone();
-        assert_eq!((done.new_gen_stamp, done.new_length, done.delete_block), (1005, 0, false));
-        let received = ReceivedDeletedBlockInfoProtoBlockStatus::Received;
-        let event = cluster.wait_event_of(0, id, 1005, received).await;
-        assert_eq!(event.block.num_bytes, Some(0));
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_of_which_one_cannot_be_asked_is_not_deleted() {
     let mut cluster = Cluster::start(2).await;

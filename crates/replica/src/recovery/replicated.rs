@@ -113,11 +113,9 @@ fn note_torn(found: &mut [Found], acked_len: u64) -> bool {
     torn.contains(&true)
 }
 
-/// Which replicas take part; `None` if nobody has a byte, and nobody has lost what was acknowledged.
+/// Which replicas take part; `None` if nobody has a byte.
 fn choose(found: &[Found], order: &Order) -> Result<Option<Chosen>, RecoveryError> {
-    let has_lost_all =
-        |info: &RecoveryInfo| order.acked_len > 0 && info.len == 0 && info.may_be_torn();
-    let usable = |(_, info): &&Found| info.gs >= order.gs && (info.len > 0 || has_lost_all(info));
+    let usable = |(_, info): &&Found| info.gs >= order.gs && info.len > 0;
     let sync: Vec<&Found> =
         found.iter().filter(usable).filter(|(_, info)| info.is_current(order.gs)).collect();
     let Some(best) = sync.iter().map(|(_, info)| info.original).min() else {

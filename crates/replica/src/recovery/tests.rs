@@ -190,22 +190,6 @@ fn what_was_acknowledged_is_not_dropped() {
 }
 
 #[test]
-fn what_the_last_of_a_pipeline_lost_with_the_power_is_not_waited_for_for_ever() {
-    // All of it, as well as its end: else the file stays open for ever.
-    let answers = [Nothing, holds(Rwr, 10, 0)];
-    check_order(&replicas(&answers, 70, Some(0)), &answers, Ok((&[1], 0)));
-    check_order(&replicas(&answers, 70, Some(1)), &answers, waits(1));
-    let answers = [Silent, holds(Rwr, 10, 0)];
-    check_order(&replicas(&answers, 70, Some(0)), &answers, waits(1));
-    let answers = [holds(Rwr, 10, 0), holds(Rwr, 10, 30)];
-    check_order(&replicas(&answers, 70, Some(0)), &answers, Ok((&[1], 30)));
-    // It is not the pipeline's any more.
-    let answers = [Nothing, holds(Rwr, 9, 0)];
-    let acknowledged = Err(RecoveryError::Acknowledged { acked_len: 70 });
-    check_order(&replicas(&answers, 70, Some(0)), &answers, acknowledged);
-}
-
-#[test]
 fn a_truncated_block_is_cut_off_where_the_file_ends() {
     let answers = [holds(Finalized, 10, 80), holds(Finalized, 11, 50)];
     let id = BlockId(8);
