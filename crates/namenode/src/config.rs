@@ -451,3 +451,17 @@ impl NameNodeConfig {
         2 * self.heartbeat_recheck_interval + 10 * self.heartbeat_interval
     }
 }
+
+#[cfg(test)]
+impl NameNodeConfig {
+    /// Of a NameNode that a test starts in an empty folder.
+    pub(crate) fn of_test(dir: &std::path::Path) -> NameNodeConfig {
+        NameNodeConfig {
+            name_dir: dir.join("name"),
+            format_if_empty: true,
+            rpc_addr: ([127, 0, 0, 1], 0).into(),
+            http_addr: None,
+            ..NameNodeConfig::default()
+        }
+    }
+}

@@ -464,14 +464,7 @@ mod tests {
     #[tokio::test]
     async fn a_name_node_without_a_vital_loop_stops() {
         let dir = tempfile::tempdir().unwrap();
-        let config = NameNodeConfig {
-            name_dir: dir.path().join("name"),
-            format_if_empty: true,
-            rpc_addr: ([127, 0, 0, 1], 0).into(),
-            http_addr: None,
-            ..NameNodeConfig::default()
-        };
-        let mut running = NameNode::start(config).await.unwrap();
+        let mut running = NameNode::start(NameNodeConfig::of_test(dir.path())).await.unwrap();
         running.spawn_vital(&workers::LOG, |_, _| async { panic!("a number is odd") });
         assert_eq!(running.stopped().await, "the work log has failed: a number is odd");
         running.shutdown().await;

@@ -6,6 +6,7 @@ mod backup;
 mod bench;
 mod clock;
 mod cluster;
+mod collector;
 mod descriptors;
 mod fs;
 mod http;

@@ -1,59 +1,26 @@
 //! Traces: what a command, the NameNode and DataNodes tell a collector of.
 
 use crate::cluster::{Cluster, text, wait_until};
+use crate::collector::Collector;
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
 
-/// A collector that takes everything, and what it was told.
-struct Collector {
-    endpoint: String,
-    requests: Arc<Mutex<Vec<Value>>>,
-}
-
-impl Collector {
-    fn start() -> Collector {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        let requests = Arc::<Mutex<Vec<Value>>>::default();
-        let taken = requests.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = BufReader::new(stream.unwrap());
-                let (mut head, mut len) = (String::new(), 0);
-                while stream.read_line(&mut head).unwrap() > 2 {
-                    let line = head.to_ascii_lowercase();
-                    if let Some(value) = line.strip_prefix("content-length:") {
-                        len = value.trim().parse().unwrap();
-                    }
-                    head.clear();
-                }
-                let mut body = vec![0; len];
-                stream.read_exact(&mut body).unwrap();
-                taken.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
-                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
-                stream.get_mut().write_all(answer).unwrap();
-            }
-        });
-        Collector { endpoint, requests }
-    }
-
-    /// All spans so far, each with the name of its service beside it.
-    fn spans(&self) -> Vec<(String, Value)> {
-        let requests = self.requests.lock().unwrap();
-        let mut spans = Vec::new();
-        for of_process in requests.iter().flat_map(|one| one["resourceSpans"].as_array().unwrap()) {
-            let service = &of_process["resource"]["attributes"][0];
-            assert_eq!(service["key"], "service.name");
-            let service = service["value"]["stringValue"].as_str().unwrap().to_string();
-            for span in of_process["scopeSpans"][0]["spans"].as_array().unwrap() {
-                spans.push((service.clone(), span.clone()));
-            }
+/// All spans that a collector was told of, each with the name of its service beside it.
+fn all_spans(collector: &Collector) -> Vec<(String, Value)> {
+    let told = collector.told().into_iter();
+    let requests: Vec<Value> = told.map(|body| serde_json::from_str(&body).unwrap()).collect();
+    let mut spans = Vec::new();
+    for of_process in requests.iter().flat_map(|one| one["resourceSpans"].as_array().unwrap()) {
+        let service = &of_process["resource"]["attributes"][0];
+        assert_eq!(service["key"], "service.name");
+        let service = service["value"]["stringValue"].as_str().unwrap().to_string();
+        for span in of_process["scopeSpans"][0]["spans"].as_array().unwrap() {
+            spans.push((service.clone(), span.clone()));
         }
-        spans
     }
+    spans
 }
 
 #[test]
@@ -71,7 +38,7 @@ fn a_command_is_one_trace_through_namenode_and_datanodes() {
     run(&["put", &file, "/x"], parent);
     let spans = || -> Vec<(String, Value)> {
         let is_of_it = |span: &Value| span["traceId"] == "4bf92f3577b34da6a3ce929d0e0e4736";
-        collector.spans().into_iter().filter(|(_, span)| is_of_it(span)).collect()
+        all_spans(&collector).into_iter().filter(|(_, span)| is_of_it(span)).collect()
     };
     let named = |name: &str| -> Vec<(String, Value)> {
         spans().into_iter().filter(|(_, span)| span["name"] == name).collect()
@@ -99,11 +66,11 @@ fn a_command_is_one_trace_through_namenode_and_datanodes() {
     wait_until("a read is told", || named("DataTransfer/ReadBlock").len() == 1);
 
     // Who begins a trace that is not recorded, and commands that are not chosen, tell nothing.
-    let before = collector.spans().len();
+    let before = all_spans(&collector).len();
     run(&["cat", "/x"], "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00");
     let unchosen = ["-D", "cairn.trace.sample=0", "-D", &key, "fs", "cat", "/x"];
     assert_eq!(text(&cluster.run(&unchosen).stdout), "told of");
-    assert_eq!(collector.spans().len(), before);
+    assert_eq!(all_spans(&collector).len(), before);
 }
 
 #[test]
@@ -133,7 +100,7 @@ fn requests_by_http_and_rebuilding_are_told() {
     let words: Vec<&str> = keys.iter().flat_map(|key| ["-D", *key]).collect();
     let mut cluster = Cluster::of(4, &words, Stdio::inherit());
     let named = |name: &str| -> Vec<Value> {
-        let spans = collector.spans().into_iter().map(|(_, span)| span);
+        let spans = all_spans(&collector).into_iter().map(|(_, span)| span);
         spans.filter(|span| span["name"] == name).collect()
     };
     cluster.fs(&["mkdir", "/ec"]);

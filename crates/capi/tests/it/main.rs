@@ -1,13 +1,13 @@
 //! The library under a program in C, with a NameNode and DataNodes in this process.
 
 mod cluster;
+#[path = "../../../cairn/tests/it/collector.rs"]
+mod collector;
 
 use cluster::Cluster;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use collector::Collector;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
 
 /// The folder with the library, which cargo built beside this test.
 fn library_folder() -> PathBuf {
@@ -38,40 +38,13 @@ fn compile(work: &Path) -> PathBuf {
     program
 }
 
-/// A collector of traces that takes everything; what it is told, and where it is.
-fn collect(told: &Arc<Mutex<String>>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let told = Arc::clone(told);
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = BufReader::new(stream.unwrap());
-            let (mut head, mut len) = (String::new(), 0);
-            while stream.read_line(&mut head).unwrap() > 2 {
-                let line = head.to_ascii_lowercase();
-                if let Some(value) = line.strip_prefix("content-length:") {
-                    len = value.trim().parse().unwrap();
-                }
-                head.clear();
-            }
-            let mut body = vec![0; len];
-            stream.read_exact(&mut body).unwrap();
-            told.lock().unwrap().push_str(&String::from_utf8(body).unwrap());
-            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
-            stream.get_mut().write_all(answer).unwrap();
-        }
-    });
-    endpoint
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_of_libhdfs_runs_on_replicated_and_erasure_coded_folders() {
     let cluster = Cluster::start(5).await;
     let work = tempfile::tempdir().unwrap();
     let program = compile(work.path());
-    let told = Arc::<Mutex<String>>::default();
-    let endpoint = collect(&told);
-    cluster.write_conf(work.path(), &[("cairn.trace.endpoint", &endpoint)]);
+    let collector = Collector::start();
+    cluster.write_conf(work.path(), &[("cairn.trace.endpoint", &collector.endpoint)]);
     for kind in ["replicated", "ec"] {
         let mut run = Command::new(&program);
         run.arg(cluster.uri())
@@ -84,7 +57,7 @@ async fn a_program_of_libhdfs_runs_on_replicated_and_erasure_coded_folders() {
         assert_eq!(said, "", "nothing is printed");
     }
     // Each call was a trace of its own, with the calls that it made.
-    let told = told.lock().unwrap();
+    let told = collector.told().concat();
     for part in ["cairn-libhdfs", "\"name\":\"FileSystem::", "\"name\":\"ClientProtocol/"] {
         assert!(told.contains(part), "{part}");
     }

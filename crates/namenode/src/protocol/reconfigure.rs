@@ -166,13 +166,9 @@ mod tests {
                 tells_ports: true,
                 ..AuditConfig::default()
             },
-            name_dir: dir.path().join("name"),
-            format_if_empty: true,
-            rpc_addr: "127.0.0.1:0".parse().unwrap(),
-            http_addr: None,
             superuser: Some("hdfs".to_string()),
             reload: Some(reload),
-            ..NameNodeConfig::default()
+            ..NameNodeConfig::of_test(dir.path())
         };
         let running = NameNode::start(config).await.unwrap();
         let client =

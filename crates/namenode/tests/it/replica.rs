@@ -90,6 +90,17 @@ impl Three {
         Some(self.running[at].as_ref()?.standing().borrow().clone())
     }
 
+    /// Three that hand calls on, all of whom vote, and which of them leads.
+    async fn that_hand_on() -> (Three, usize) {
+        let mut three = Three::new().await;
+        three.forwards = true;
+        three.start_all().await;
+        three.leader().await;
+        three.wait_for_voters().await;
+        let leader = three.leader().await;
+        (three, leader)
+    }
+
     /// Which one leads, and answers.
     pub async fn leader(&self) -> usize {
         let begun = Instant::now();
@@ -221,12 +232,7 @@ async fn members_join_and_go_on_without_their_leader() {
 /// Nobody waits for an election timeout: when it has ended the others know already who leads.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_stopped_hands_over_first() {
-    let mut three = Three::new().await;
-    three.forwards = true;
-    three.start_all().await;
-    three.leader().await;
-    three.wait_for_voters().await;
-    let leader = three.leader().await;
+    let (mut three, leader) = Three::that_hand_on().await;
     let term = three.standing(leader).unwrap().term().unwrap();
     let other = (leader + 1) % 3;
     three.stop(leader).await;
@@ -457,13 +463,7 @@ impl Three {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_is_asked_the_leader_answers_and_the_lead_can_be_moved() {
-    let mut three = Three::new().await;
-    three.forwards = true;
-    three.start_all().await;
-    three.leader().await;
-    three.wait_for_voters().await;
-    let leads = |at: &usize| matches!(three.standing(*at), Some(Standing::Leads { .. }));
-    let leader = (0..3).find(leads).unwrap();
+    let (mut three, leader) = Three::that_hand_on().await;
     for at in 0..3 {
         let path = format!("/by{at}");
         three.client(at).mkdirs(&path).await;

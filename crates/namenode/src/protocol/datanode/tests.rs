@@ -25,13 +25,9 @@ struct Server {
 async fn start(change: impl FnOnce(&mut NameNodeConfig)) -> Server {
     let dir = tempfile::tempdir().unwrap();
     let mut config = NameNodeConfig {
-        name_dir: dir.path().join("name"),
-        format_if_empty: true,
-        rpc_addr: "127.0.0.1:0".parse().unwrap(),
-        http_addr: None,
         superuser: Some("hdfs".to_string()),
         heartbeat_interval: Duration::from_millis(200),
-        ..NameNodeConfig::default()
+        ..NameNodeConfig::of_test(dir.path())
     };
     change(&mut config);
     let running = NameNode::start(config).await.unwrap();

@@ -161,14 +161,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_read_waits_for_what_its_client_has_seen_and_not_for_ever() {
         let dir = tempfile::tempdir().unwrap();
-        let config = NameNodeConfig {
-            name_dir: dir.path().join("name"),
-            format_if_empty: true,
-            rpc_addr: ([127, 0, 0, 1], 0).into(),
-            http_addr: None,
-            ..NameNodeConfig::default()
-        };
-        let running = NameNode::start(config).await.unwrap();
+        let running = NameNode::start(NameNodeConfig::of_test(dir.path())).await.unwrap();
         let names = Arc::new(Protocols(Arc::clone(running.node())));
         let last = running.node().ns.last_sequence();
         let leader = Leader { name: "b".into(), rpc: "nowhere:1".into() };

@@ -87,12 +87,7 @@ async fn sync(client: &Client) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_follows_reads_what_its_client_has_seen() {
-    let mut three = Three::new().await;
-    three.forwards = true;
-    three.start_all().await;
-    three.leader().await;
-    three.wait_for_voters().await;
-    let leader = three.leader().await;
+    let (mut three, leader) = Three::that_hand_on().await;
     let follower = (leader + 1) % 3;
     let last_seen = LastSeen::default();
     let here = three.seeing(follower, "hdfs", &last_seen);
@@ -151,12 +146,7 @@ async fn a_member_that_follows_reads_what_its_client_has_seen() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_follows_answers_as_the_leader_does() {
-    let mut three = Three::new().await;
-    three.forwards = true;
-    three.start_all().await;
-    three.leader().await;
-    three.wait_for_voters().await;
-    let leader = three.leader().await;
+    let (mut three, leader) = Three::that_hand_on().await;
     let follower = (leader + 1) % 3;
     let last_seen = LastSeen::default();
     let here = three.seeing(follower, "hdfs", &last_seen);
