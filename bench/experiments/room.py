@@ -19,6 +19,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+from effort import UNIT  # noqa: E402
 from figures import Claim, Figure, claims_markdown  # noqa: E402
 from plot import svg  # noqa: E402
 from programs import Program, fetch  # noqa: E402
@@ -96,6 +97,11 @@ class Room:
         figure = Figure(title, x, y, kind)
         self.figures.append(figure)
         return figure
+
+    def effort_figure(self, title, x, kind="bars", per=None):
+        """A figure of what tasks cost, by `effort`, each or for so much."""
+        what = "energy" if UNIT == "J" else "processor time of client and servers"
+        return self.figure(f"{title}: {what}", x, f"{UNIT} for each {per}" if per else UNIT, kind)
 
     def told(self, *path):
         """What this experiment's source published, or None."""
