@@ -201,9 +201,12 @@ impl<'a> Gather<'a> {
     fn pass_over_late(&mut self, step: &mut Step) -> Result<()> {
         for unit in (0u8..step.waiting.len() as u8).map(UnitIndex) {
             if step.waiting[unit.as_usize()] {
-                let group = self.plan.group.id;
-                tracing::warn!(%group, %unit, "a source is slow, asking another");
-                self.rebuild.note(unit, UnitHealth::Slow);
+                // It is told once: where no other is left, its time runs out again and again.
+                if self.rebuild.health(unit) != UnitHealth::Slow {
+                    let group = self.plan.group.id;
+                    tracing::warn!(%group, %unit, "a source is slow, asking another");
+                    self.rebuild.note(unit, UnitHealth::Slow);
+                }
                 if let Some(holder) = self.plan.holders[unit.as_usize()].first() {
                     let paces = &self.node.reconstructions.paces;
                     paces.overran(&holder.id.datanode_uuid, std::time::Instant::now());

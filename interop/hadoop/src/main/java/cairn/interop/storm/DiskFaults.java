@@ -328,6 +328,12 @@ final class DiskFaults {
     if (refused != null) {
       Storm.say("neither the disks of " + node + " nor those of its clone can be given up: " + refused);
       clone.start();
+      if (storm.isOver()) {
+        // What is bad and is read by nobody would be found by the scanner in weeks.
+        for (String folder : storm.folders()) {
+          Storm.note("scrub: " + cluster.output(60, "scrub", "--repair", "--wait", "10", folder));
+        }
+      }
       faults.after(again, () -> endClone(again + 5_000));
       return;
     }

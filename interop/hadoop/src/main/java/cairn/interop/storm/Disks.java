@@ -62,6 +62,10 @@ final class Disks {
         ByteBuffer in = ByteBuffer.wrap(sums);
         in.position(3);
         int chunk = in.getInt();
+        if (chunk <= 0) {
+          // It was torn, or is being written.
+          return false;
+        }
         CRC32C crc = new CRC32C();
         for (int at = 0; at < bytes.length; at += chunk) {
           int n = Math.min(chunk, bytes.length - at);
