@@ -3,9 +3,9 @@
 use crate::clock::wall_ms;
 use crate::config::{NameNodeConfig, parts};
 use cairn_process::held::held;
-use cairn_redundancy::{Completeness, Config, KeptNode, Now, Standby};
+use cairn_redundancy::{Completeness, Config, Heartbeat, KeptNode, Now, Registration, Standby};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// See the module.
@@ -16,16 +16,23 @@ pub(crate) struct KeptReports {
     begun: Instant,
     /// Blocks that DataNodes are to have.
     blocks: AtomicU64,
+    /// It was enough to lead with when somebody has looked last.
+    is_enough: AtomicBool,
+    /// Readers of blocks need tokens.
+    needs_tokens: bool,
 }
 
 impl KeptReports {
     /// Of a member that has just started.
     pub fn new(config: &NameNodeConfig) -> KeptReports {
+        let needs_tokens = config.block_tokens.is_some();
         let config = parts::cluster_config(config);
         KeptReports {
+            needs_tokens,
             standby: Mutex::new(Some(Standby::new(&config))),
             begun: Instant::now(),
             blocks: AtomicU64::new(0),
+            is_enough: AtomicBool::new(false),
             config,
         }
     }
@@ -76,6 +83,23 @@ impl KeptReports {
     pub fn is_ready(&self) -> bool {
         let (blocks, threshold) =
             (self.blocks.load(Ordering::SeqCst), self.config.safe_mode_threshold);
-        self.completeness().is_none_or(|known| known.is_enough(blocks, threshold))
+        let known = self.completeness();
+        let is_enough = known.is_some_and(|known| known.is_enough(blocks, threshold));
+        self.is_enough.store(is_enough, Ordering::SeqCst);
+        is_enough || known.is_none()
+    }
+
+    /// Whether readers can be told here where blocks are: it was enough to lead with a moment ago, and they need no tokens,
+    /// whose keys the leader has.
+    pub fn tells_places(&self) -> bool {
+        !self.needs_tokens && self.is_enough.load(Ordering::SeqCst)
+    }
+
+    /// DataNodes of which something has come at that time of the clock here or later, and the time now.
+    pub fn heard_since(
+        &self,
+        mono_ms: u64,
+    ) -> Option<(Vec<(Registration, Option<Heartbeat>)>, u64)> {
+        self.hear(|standby, now| (standby.heard_since(mono_ms), now.mono_ms))
     }
 }

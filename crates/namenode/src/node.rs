@@ -38,6 +38,7 @@ use crate::dice::dice;
 use crate::diff_listings::DiffListings;
 use crate::journal::{Namesystem, SubmitError};
 use crate::keeper::{Held, Keeper};
+use crate::kept_reports::KeptReports;
 use crate::key_provider::KeyProvider;
 use crate::lead::Lead;
 use crate::operations::Operations;
@@ -60,6 +61,8 @@ pub struct NameNode {
     pub standing: watch::Receiver<Standing>,
     /// The lead of the quorum that it is the NameNode of; none if it is alone.
     pub(crate) lead: Option<Arc<Lead>>,
+    /// What DataNodes tell a member that follows, whose namespace this one only reads.
+    pub(crate) told: Option<Arc<KeptReports>>,
     /// The namespace with its log and store.
     pub ns: Arc<Namesystem>,
     /// DataNodes, locations and pending work.

@@ -51,6 +51,13 @@ impl Refusal {
         Refusal::new(class::STANDBY, format!("This NameNode is in state standby: {why}"))
     }
 
+    /// What a member that follows cannot answer, and who leads can.
+    ///
+    /// Source: Hadoop 3.5.0 `ObserverRetryOnActiveException`.
+    pub fn left_to_leader() -> Refusal {
+        Refusal::new(class::OBSERVER_RETRY_ON_ACTIVE, "Zero blocklocations or work for the leader")
+    }
+
     /// Something that Hadoop does and Cairn does not do yet.
     pub fn unsupported(message: impl Into<String>) -> Refusal {
         Refusal::new(class::UNSUPPORTED_OPERATION, message)

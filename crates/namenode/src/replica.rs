@@ -303,7 +303,7 @@ impl Roles {
         if let Some(follower) = &follower {
             let outside = (self.standing.subscribe(), self.rpc.clone());
             let configured = (&self.config, self.options.superuser.as_str());
-            reading::begin(&self.front, follower, configured, outside);
+            reading::begin(&self.front, follower, configured, &self.kept, outside);
         }
         Ok(follower)
     }

@@ -17,6 +17,7 @@ use crate::hosts::Hosts;
 use crate::node::NameNode;
 use crate::refusal::Refusal;
 
+pub(crate) mod looking;
 mod taking_over;
 
 /// What is taken of a report while the lock on the cluster is held.

@@ -200,6 +200,7 @@ impl NameNode {
                 ns,
                 standing,
                 lead,
+                told: None,
                 topology,
                 access,
                 audit,

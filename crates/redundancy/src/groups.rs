@@ -386,6 +386,12 @@ impl Cluster {
         others.filter_map(|node| node.storages.first().copied()).take(FEW).collect()
     }
 
+    /// Whether one of these places can be read from a node that is heard of.
+    pub fn is_any_heard_of(&self, named: &[(StorageHandle, UnitIndex)], now: Now) -> bool {
+        let mut nodes = named.iter().map(|(storage, _)| self.node(self.storage(*storage).node));
+        nodes.any(|node| node.is_readable() && !self.is_late(node, now))
+    }
+
     /// Who decodes a member for readers, behind those of its places that are named to them: nobody where one can be read
     /// from a node that is heard of, unless the reader `has_failed` there.
     pub fn readers_of_member(
@@ -396,11 +402,7 @@ impl Cluster {
         now: Now,
     ) -> Vec<(StorageHandle, UnitIndex)> {
         let node_of = |storage: StorageHandle| self.node(self.storage(storage).node);
-        let serves = |storage: StorageHandle| {
-            let node = node_of(storage);
-            node.is_readable() && !self.is_late(node, now)
-        };
-        if !has_failed && named.iter().any(|(storage, _)| serves(*storage)) {
+        if !has_failed && self.is_any_heard_of(named, now) {
             return Vec::new();
         }
         let mut known: BTreeSet<NodeHandle> =

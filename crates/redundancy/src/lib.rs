@@ -94,7 +94,7 @@ pub use safe_mode::{SafeMode, SafeModeStatus};
 pub use sample::Sample;
 pub use scrub::{Agreement, ScrubOrder, Scrubbed, ScrubbedPlace};
 pub use slow::reports::{Outlier, SlowDisk, SlowNode};
-pub use standby::{Completeness, KeptList, KeptNode, Standby};
+pub use standby::{Completeness, KeptList, KeptNode, KeptPlace, Standby};
 pub use stats::{BlockCounts, ClusterStats, GroupCounts, MARGINS, Margin};
 pub use storage::{Storage, StorageState, StorageUsage};
 pub use tally::Tally;

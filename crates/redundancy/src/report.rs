@@ -27,7 +27,7 @@ use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use std::collections::BTreeSet;
 
 pub mod full;
-mod judge;
+pub(crate) mod judge;
 mod kept;
 pub(crate) mod ongoing;
 mod scan;

@@ -6,23 +6,31 @@
 //! first order. So nothing is deleted, and nothing forgotten, because a report was faster than its entry, and a snapshot in
 //! the place of entries changes nothing.
 //!
+//! Who only wants to read a block has what was told of it judged when it asks ([`Standby::good_places`]), by what the block
+//! is in the state of the namespace that it reads.
+//!
 //! Tested in `standby/tests.rs`, against a model.
 //!
 //! Deviation: Hadoop's standby judges at once what it can, and keeps the rest (`PendingDataNodeMessages`).
 
-use crate::block::BlockRef;
+use crate::block::{BlockFacts, BlockRef};
 use crate::clock::{Now, millis};
 use crate::command::Command;
 use crate::config::Config;
 use crate::error::RedundancyError;
+use crate::handle::StorageHandle;
 use crate::identity::NodeClaim;
 use crate::inventory::{Heartbeat, HeartbeatAnswer, NAME_LEN_MAX, Registration, STORAGES_MAX};
 use crate::replica::{ReplicaEvent, ReplicaEventKind, ReplicaState, ReportedReplica};
+use crate::report::judge::{Verdict, judge};
 use crate::storage::StorageState;
-use cairn_stripe::{BlockId, StorageType};
+use cairn_stripe::{BlockId, StorageType, UnitIndex};
+use index::Index;
 use replicas::Replicas;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+mod index;
 mod replicas;
 
 /// Replicas of a storage. What has more is forgotten, and asked for in full.
@@ -32,6 +40,7 @@ const REPLICAS_MAX: usize = 1 << 26;
 #[derive(Debug)]
 pub struct Standby {
     nodes: BTreeMap<String, KeptNode>,
+    index: Index,
     /// The last leave to report in full that was given.
     last_lease: u64,
     leases_max: usize,
@@ -56,6 +65,8 @@ pub struct KeptNode {
 
 #[derive(Debug)]
 struct KeptStorage {
+    /// What it is called in the index.
+    handle: StorageHandle,
     storage_type: StorageType,
     /// It was reported in full since its node registered.
     is_listed: bool,
@@ -75,6 +86,19 @@ pub struct KeptList {
     pub replicas: Vec<ReportedReplica>,
     /// Those that were found to be bad.
     pub bad: Vec<BlockRef>,
+}
+
+/// Where a good replica or unit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptPlace<'a> {
+    /// The UUID of the DataNode.
+    pub node: &'a str,
+    /// The UUID of its storage.
+    pub storage: &'a str,
+    /// The unit; 0 for a replica.
+    pub unit: UnitIndex,
+    /// CRC32C of its bytes, if the DataNode has told one.
+    pub crc32c: Option<u32>,
 }
 
 /// How much is known.
@@ -129,25 +153,32 @@ impl KeptNode {
 
     fn storage_mut(
         &mut self,
-        uuid: &str,
-        storage_type: StorageType,
+        index: &mut Index,
+        (uuid, storage_type): (&str, StorageType),
     ) -> Result<&mut KeptStorage, RedundancyError> {
-        if !self.storages.contains_key(uuid) {
-            let node = || self.registration.uuid.clone();
-            if self.storages.len() >= STORAGES_MAX {
-                return Err(RedundancyError::TooManyStorages { uuid: node(), max: STORAGES_MAX });
-            }
-            if uuid.len() > NAME_LEN_MAX {
+        let (count, node) = (self.storages.len(), &self.registration.uuid);
+        match self.storages.entry(uuid.to_string()) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(_) if uuid.len() > NAME_LEN_MAX => {
                 let (len, max) = (uuid.len(), NAME_LEN_MAX);
-                return Err(RedundancyError::StorageNameTooLong { uuid: node(), len, max });
+                Err(RedundancyError::StorageNameTooLong { uuid: node.clone(), len, max })
+            }
+            Entry::Vacant(new) => {
+                let too_many = |max| RedundancyError::TooManyStorages { uuid: node.clone(), max };
+                if count >= STORAGES_MAX {
+                    return Err(too_many(STORAGES_MAX));
+                }
+                let handle =
+                    index.enter(node, uuid).ok_or_else(|| too_many(index::STORAGES_MAX))?;
+                Ok(new.insert(KeptStorage {
+                    handle,
+                    storage_type,
+                    is_listed: false,
+                    replicas: Replicas::default(),
+                    bad: BTreeMap::new(),
+                }))
             }
         }
-        Ok(self.storages.entry(uuid.to_string()).or_insert_with(|| KeptStorage {
-            storage_type,
-            is_listed: false,
-            replicas: Replicas::default(),
-            bad: BTreeMap::new(),
-        }))
     }
 }
 
@@ -159,7 +190,32 @@ impl KeptStorage {
         }
     }
 
-    fn take(&mut self, event: &ReplicaEvent) {
+    fn set(&mut self, index: &mut Index, id: BlockId, is: Option<ReportedReplica>) {
+        self.clear_mark(id, is.as_ref());
+        match is {
+            Some(_) => index.add(self.handle, id),
+            None => index.remove(self.handle, id),
+        }
+        self.replicas.set(id, is);
+    }
+
+    /// It has those, and nothing else.
+    fn list(&mut self, index: &mut Index, replicas: Vec<ReportedReplica>) {
+        self.replicas = Replicas::listing(replicas);
+        for gone in index.on(self.handle) {
+            if self.replicas.get(gone).is_none() {
+                index.remove(self.handle, gone);
+            }
+        }
+        self.replicas.listed().iter().for_each(|replica| index.add(self.handle, replica.block.id));
+        let marks: Vec<BlockId> = self.bad.keys().copied().collect();
+        for id in marks {
+            let is = self.replicas.get(id).copied();
+            self.clear_mark(id, is.as_ref());
+        }
+    }
+
+    fn take(&mut self, index: &mut Index, event: &ReplicaEvent) {
         let id = event.block.id;
         let is = match event.kind {
             ReplicaEventKind::Deleted => None,
@@ -180,9 +236,17 @@ impl KeptStorage {
                 Some(ReportedReplica { block, state, crc32c: event.crc32c })
             }
         };
-        self.clear_mark(id, is.as_ref());
-        self.replicas.set(id, is);
+        self.set(index, id, is);
     }
+}
+
+/// The node that a message is from, if it has registered so.
+fn node_of<'a>(
+    nodes: &'a mut BTreeMap<String, KeptNode>,
+    claim: &NodeClaim<'_>,
+) -> Result<&'a mut KeptNode, RedundancyError> {
+    let known = nodes.get_mut(claim.uuid).filter(|node| node.is_of(claim));
+    known.ok_or_else(|| RedundancyError::UnregisteredNode { uuid: claim.uuid.to_string() })
 }
 
 impl Standby {
@@ -190,6 +254,7 @@ impl Standby {
     pub fn new(config: &Config) -> Standby {
         Standby {
             nodes: BTreeMap::new(),
+            index: Index::default(),
             last_lease: 0,
             leases_max: config.report_leases.max(1),
             lease_len_ms: millis(config.report_lease_len),
@@ -207,9 +272,9 @@ impl Standby {
     /// report says otherwise.
     pub fn register(&mut self, registration: Registration, now: Now) {
         let NodeClaim { ip, xfer_port, .. } = registration.claim();
-        self.nodes.retain(|uuid, node| {
+        self.retain(|node| {
             let other = node.registration.claim();
-            *uuid == registration.uuid || (other.ip, other.xfer_port) != (ip, xfer_port)
+            other.uuid == registration.uuid || (other.ip, other.xfer_port) != (ip, xfer_port)
         });
         let mut storages = match self.nodes.remove(&registration.uuid) {
             Some(known) => known.storages,
@@ -227,9 +292,16 @@ impl Standby {
         self.nodes.insert(node.registration.uuid.clone(), node);
     }
 
-    fn node_mut(&mut self, claim: &NodeClaim<'_>) -> Result<&mut KeptNode, RedundancyError> {
-        let known = self.nodes.get_mut(claim.uuid).filter(|node| node.is_of(claim));
-        known.ok_or_else(|| RedundancyError::UnregisteredNode { uuid: claim.uuid.to_string() })
+    /// Forgets nodes but those.
+    fn retain(&mut self, mut is_kept: impl FnMut(&KeptNode) -> bool) {
+        let index = &mut self.index;
+        self.nodes.retain(|_, node| {
+            let is_kept = is_kept(node);
+            if !is_kept {
+                node.storages.values().for_each(|storage| index.leave(storage.handle));
+            }
+            is_kept
+        });
     }
 
     /// Takes a heartbeat. The only order that comes back is to register.
@@ -241,7 +313,7 @@ impl Standby {
     ) -> HeartbeatAnswer {
         let wants_lease = heartbeat.wants_report_lease;
         let is_known = self.lifeline(claim, heartbeat, now);
-        let is_forgotten = self.node_mut(claim).is_ok_and(|node| node.is_forgotten);
+        let is_forgotten = node_of(&mut self.nodes, claim).is_ok_and(|node| node.is_forgotten);
         if !is_known || is_forgotten {
             let commands = vec![Command::Register];
             return HeartbeatAnswer { commands, ..HeartbeatAnswer::default() };
@@ -252,12 +324,19 @@ impl Standby {
 
     /// Takes a sign of life. Returns whether the node has registered.
     pub fn lifeline(&mut self, claim: &NodeClaim<'_>, heartbeat: Heartbeat, now: Now) -> bool {
-        let Ok(node) = self.node_mut(claim) else { return false };
+        let Ok(node) = node_of(&mut self.nodes, claim) else { return false };
         if !heartbeat.storages.is_empty() {
             let usable = heartbeat.storages.iter().take(STORAGES_MAX);
             let usable = usable.filter(|storage| storage.state != StorageState::Failed);
             let named: BTreeSet<&str> = usable.map(|storage| storage.uuid.as_str()).collect();
-            node.storages.retain(|uuid, _| named.contains(uuid.as_str()));
+            let index = &mut self.index;
+            node.storages.retain(|uuid, storage| {
+                let is_named = named.contains(uuid.as_str());
+                if !is_named {
+                    index.leave(storage.handle);
+                }
+                is_named
+            });
         }
         node.heard_ms = now.mono_ms;
         node.heartbeat = Some(heartbeat);
@@ -286,7 +365,7 @@ impl Standby {
         now: Now,
     ) -> Result<(), RedundancyError> {
         let max = self.replicas_max;
-        let node = self.node_mut(claim)?;
+        let node = node_of(&mut self.nodes, claim)?;
         let is_valid = |(id, until): (u64, u64)| id == lease_id && until > now.mono_ms;
         if lease_id != 0 && !node.lease.is_some_and(is_valid) {
             let uuid = claim.uuid.to_string();
@@ -294,14 +373,9 @@ impl Standby {
         }
         for (uuid, storage_type, replicas) in lists {
             let is_too_much = replicas.len() > max;
-            let storage = node.storage_mut(&uuid, storage_type)?;
-            storage.replicas = Replicas::listing(if is_too_much { vec![] } else { replicas });
+            let storage = node.storage_mut(&mut self.index, (&uuid, storage_type))?;
+            storage.list(&mut self.index, if is_too_much { vec![] } else { replicas });
             storage.is_listed = !is_too_much;
-            let marks: Vec<BlockId> = storage.bad.keys().copied().collect();
-            for id in marks {
-                let is = storage.replicas.get(id).copied();
-                storage.clear_mark(id, is.as_ref());
-            }
         }
         if is_last {
             node.lease = None;
@@ -316,25 +390,23 @@ impl Standby {
         (uuid, storage_type): (&str, StorageType),
         events: &[ReplicaEvent],
     ) -> Result<(), RedundancyError> {
-        let max = self.replicas_max;
-        let node = self.node_mut(claim)?;
-        node.storage_mut(uuid, storage_type)?;
+        let (max, index) = (self.replicas_max, &mut self.index);
+        let node = node_of(&mut self.nodes, claim)?;
+        node.storage_mut(index, (uuid, storage_type))?;
         for event in events {
             let is_whole = matches!(event.kind, ReplicaEventKind::Received { .. });
             let has_moved = |(other, _): &(&String, &mut KeptStorage)| is_whole && *other != uuid;
             for (_, other) in node.storages.iter_mut().filter(has_moved) {
                 // A node has a replica once.
                 if other.replicas.get(event.block.id).is_some() {
-                    other.clear_mark(event.block.id, None);
-                    other.replicas.set(event.block.id, None);
+                    other.set(index, event.block.id, None);
                 }
             }
-            node.storage_mut(uuid, storage_type)?.take(event);
+            node.storage_mut(index, (uuid, storage_type))?.take(index, event);
         }
-        let storage = node.storage_mut(uuid, storage_type)?;
+        let storage = node.storage_mut(index, (uuid, storage_type))?;
         if storage.replicas.len_max() > max {
-            storage.replicas = Replicas::default();
-            storage.bad.clear();
+            storage.list(index, vec![]);
             storage.is_listed = false;
             node.is_forgotten = true;
         }
@@ -343,7 +415,7 @@ impl Standby {
 
     /// Takes it that somebody has found a replica to be bad. `storage` may be empty: then it is where the node has it.
     pub fn bad(&mut self, claim: &NodeClaim<'_>, storage: &str, block: BlockRef) {
-        let Ok(node) = self.node_mut(claim) else { return };
+        let Ok(node) = node_of(&mut self.nodes, claim) else { return };
         for (uuid, kept) in &mut node.storages {
             let is_named = storage.is_empty() || uuid == storage;
             let has_it = |kept: &ReportedReplica| kept.block.gs == block.gs;
@@ -355,15 +427,13 @@ impl Standby {
 
     /// A node cannot go on.
     pub fn node_died(&mut self, claim: &NodeClaim<'_>) {
-        if self.node_mut(claim).is_ok() {
-            self.nodes.remove(claim.uuid);
-        }
+        self.retain(|node| node.registration.uuid != claim.uuid || !node.is_of(claim));
     }
 
     /// How much is known. Nodes that were not heard of in so many milliseconds are forgotten: they register when they are
     /// back.
     pub fn completeness(&mut self, now: Now, silence_ms: u64) -> Completeness {
-        self.nodes.retain(|_, node| node.is_alive(now, silence_ms));
+        self.retain(|node| node.is_alive(now, silence_ms));
         let mut known = Completeness::default();
         for node in self.nodes.values() {
             known.nodes += 1;
@@ -372,6 +442,28 @@ impl Standby {
             known.replicas += replicas.sum::<u64>();
         }
         known
+    }
+
+    /// Where good replicas or units of a block or group are, which is so in the state of the namespace that somebody reads.
+    pub fn good_places<'a>(
+        &'a self,
+        id: BlockId,
+        facts: &'a BlockFacts,
+    ) -> impl Iterator<Item = KeptPlace<'a>> {
+        self.index.of(id).filter_map(|(node, storage, own_id)| {
+            let kept = self.nodes.get(node)?.storages.get(storage)?;
+            let replica = kept.replicas.get(own_id)?;
+            let is_good = !kept.bad.contains_key(&own_id)
+                && matches!(judge(Some(facts), replica), Verdict::Good);
+            let (unit, crc32c) = (own_id.unit(), replica.crc32c);
+            is_good.then_some(KeptPlace { node, storage, unit, crc32c })
+        })
+    }
+
+    /// DataNodes that were heard of at that time or later, with what they have said of themselves last.
+    pub fn heard_since(&self, mono_ms: u64) -> Vec<(Registration, Option<Heartbeat>)> {
+        let heard = self.nodes.values().filter(|node| node.heard_ms >= mono_ms);
+        heard.map(|node| (node.registration.clone(), node.heartbeat.clone())).collect()
     }
 
     /// What was kept, of nodes that were heard of in so many milliseconds.

@@ -43,8 +43,8 @@ pub(crate) fn answers(protocol: &str, method: &str) -> Answers {
 /// Calls of `ClientProtocol` that read names and nothing else, so that a member can answer them that follows, of clients
 /// that say what they have seen. The two listings do if they want no locations.
 ///
-/// Source: Hadoop 3.5.0 `ReadOnly`, `GlobalStateIdContext#isCoordinatedCall`, without those that need to know of DataNodes,
-/// of work under way or of events.
+/// Source: Hadoop 3.5.0 `ReadOnly`, `GlobalStateIdContext#isCoordinatedCall`, without those that need to know of work under
+/// way or of events.
 const OF_NAMES: [&str; 24] = [
     "checkAccess",
     "getAclStatus",
@@ -72,20 +72,35 @@ const OF_NAMES: [&str; 24] = [
     "listXAttrs",
 ];
 
-/// Whether a member that follows can answer it.
-pub(crate) fn reads_names(call: &Call) -> bool {
-    if call.protocol != CLIENT || call.version != 1 || !OF_NAMES.contains(&call.method.as_str()) {
-        return false;
+/// Those that say where blocks are.
+const OF_PLACES: [&str; 2] = ["getBlockLocations", "getLocatedFileInfo"];
+
+/// What a call reads that a member can answer that follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// Names alone.
+    Names,
+    /// Where blocks are, too.
+    Places,
+}
+
+/// What a call reads, if a member that follows can answer it.
+pub(crate) fn reads(call: &Call) -> Option<Reads> {
+    if call.protocol != CLIENT || call.version != 1 {
+        return None;
     }
-    match call.method.as_str() {
-        "getListing" => {
-            call.decode().is_ok_and(|asked: pb::GetListingRequestProto| !asked.need_location)
-        }
+    let method = call.method.as_str();
+    if OF_PLACES.contains(&method) {
+        return Some(Reads::Places);
+    }
+    let wants_places = match method {
+        "getListing" => call.decode::<pb::GetListingRequestProto>().ok()?.need_location,
         "getBatchedListing" => {
-            call.decode().is_ok_and(|asked: pb::GetBatchedListingRequestProto| !asked.need_location)
+            call.decode::<pb::GetBatchedListingRequestProto>().ok()?.need_location
         }
-        _ => true,
-    }
+        _ => return OF_NAMES.contains(&method).then_some(Reads::Names),
+    };
+    Some(if wants_places { Reads::Places } else { Reads::Names })
 }
 
 #[cfg(test)]
@@ -117,10 +132,10 @@ mod tests {
         assert_eq!(of(Answers::Leader).len(), methods.len() - OF_MEMBER.len() - 1);
         // As the page for operators has it.
         let page = include_str!("../../../../docs/operations/high-availability.md");
-        for method in OF_NAMES {
-            assert!(methods.contains(&method), "{method}");
+        for method in OF_NAMES.iter().chain(&OF_PLACES) {
+            assert!(methods.contains(method), "{method}");
         }
-        for method in OF_MEMBER.iter().chain(&OF_NAMES) {
+        for method in OF_MEMBER.iter().chain(&OF_NAMES).chain(&OF_PLACES) {
             assert!(page.contains(&format!("`{method}`")), "{method}");
         }
     }

@@ -14,7 +14,7 @@ pub mod reconfigure;
 pub mod storage_policy;
 pub mod user_mappings;
 
-pub(crate) use answers::{Answers, answers, reads_names};
+pub(crate) use answers::{Answers, Reads, answers, reads};
 
 pub use crate::refusal;
 

@@ -114,9 +114,9 @@ impl Front {
                 .then(|| HandsOn::new(secret.clone(), PATIENCE, member.reach().clone())),
             member,
             operators,
+            reads: Reads::new(Arc::clone(&kept)),
             kept,
             takes: Takes::new(secret)?,
-            reads: Reads::default(),
         })
     }
 

@@ -3,7 +3,9 @@
 use super::front::Front;
 use crate::config::NameNodeConfig;
 use crate::journal::follower::Follower;
+use crate::kept_reports::KeptReports;
 use crate::protocol::Protocols;
+use crate::reports::looking::watch_nodes;
 use crate::run;
 use crate::standing::Standing;
 use cairn_net::rpc_server::RpcMetrics;
@@ -16,15 +18,17 @@ pub(super) fn begin(
     front: &Front,
     follower: &Follower,
     (config, superuser): (&NameNodeConfig, &str),
+    kept: &Arc<KeptReports>,
     outside: (watch::Receiver<Standing>, (SocketAddr, Arc<RpcMetrics>)),
 ) {
     // Nobody asks Ranger for its policies here.
     if config.ranger.is_some() {
         return;
     }
-    let ns = follower.namespace(&config.name_dir);
-    match run::reading(config, superuser, ns, outside) {
+    let from = (follower.namespace(&config.name_dir), Arc::clone(kept));
+    match run::reading(config, superuser, from, outside) {
         Ok(node) => {
+            tokio::spawn(watch_nodes(Arc::downgrade(&node)));
             let names = Arc::new(Protocols(node));
             front.reads().read_from(Some(names), follower.last());
         }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use cairn_master::reports::{self, Begun, Told};
 use cairn_namespace::Result;
 use cairn_process::disk_work::step_aside;
-use cairn_redundancy::{Changes, KeptList, KeptNode, NodeClaim, ReportCall};
+use cairn_redundancy::{Changes, KeptList, KeptNode, NodeClaim, Registration, ReportCall};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
@@ -82,12 +82,15 @@ impl NameNode {
     async fn with_racks(self: &Arc<Self>, nodes: Vec<KeptNode>) -> Vec<KeptNode> {
         let mut asking = JoinSet::new();
         let mut found = Vec::with_capacity(nodes.len());
-        for node in nodes {
+        for mut node in nodes {
             if asking.len() >= RACKS {
                 found.extend(asking.join_next().await.and_then(Result::ok).flatten());
             }
             let asks = Arc::clone(self);
-            asking.spawn(async move { asks.with_rack(node).await });
+            asking.spawn(async move {
+                node.registration = asks.with_rack(node.registration.clone()).await?;
+                Some(node)
+            });
         }
         while let Some(asked) = asking.join_next().await {
             found.extend(asked.ok().flatten());
@@ -95,8 +98,9 @@ impl NameNode {
         found
     }
 
-    async fn with_rack(&self, mut node: KeptNode) -> Option<KeptNode> {
-        let address = &node.registration.address;
+    /// One with its rack, unless that cannot be known.
+    pub(super) async fn with_rack(&self, mut registration: Registration) -> Option<Registration> {
+        let address = &registration.address;
         if let Some(is_resolved) = self.config.name_check {
             let ip = address.ip.parse().ok()?;
             let asked = tokio::task::spawn_blocking(move || is_resolved(ip)).await;
@@ -110,8 +114,8 @@ impl NameNode {
             None if self.config.refuses_unknown_racks => return None,
             None => DEFAULT_RACK.to_string(),
         };
-        (node.registration.rack, node.registration.asked) = (rack, self.now());
-        Some(node)
+        (registration.rack, registration.asked) = (rack, self.now());
+        Some(registration)
     }
 
     /// Takes what a storage has.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use cairn_access::access::Access;
 use cairn_access::groups::Groups;
+use cairn_namespace::query;
 use cairn_net::rpc_server::RpcMetrics;
 use cairn_operate::reconfiguration::Reconfiguration;
 use cairn_operate::workers::Workers;
@@ -21,6 +22,7 @@ use crate::config::{AuditConfig, NameNodeConfig, parts};
 use crate::diff_listings::DiffListings;
 use crate::journal::Namesystem;
 use crate::keeper::Keeper;
+use crate::kept_reports::KeptReports;
 use crate::key_provider::KeyProvider;
 use crate::lead::Lead;
 use crate::node::NameNode;
@@ -45,6 +47,7 @@ pub(super) struct Parts {
     pub ns: Arc<Namesystem>,
     pub standing: watch::Receiver<Standing>,
     pub lead: Option<Arc<Lead>>,
+    pub told: Option<Arc<KeptReports>>,
     pub topology: Topology,
     pub access: Access,
     pub audit: Option<AuditLog>,
@@ -56,7 +59,7 @@ pub(super) struct Parts {
 
 impl Parts {
     pub fn assemble(self) -> Result<Arc<NameNode>, StartError> {
-        let Parts { config, superuser, ns, standing, lead, topology, .. } = self;
+        let Parts { config, superuser, ns, standing, lead, told, topology, .. } = self;
         let cluster = Cluster::new(parts::cluster_config(&config));
         let block_tokens = BlockTokens::new(config.block_tokens.as_ref())
             .map_err(|error| StartError::NoRandomness { why: error.to_string() })?;
@@ -64,6 +67,7 @@ impl Parts {
         Ok(Arc::new(NameNode {
             standing,
             lead,
+            told,
             keeper: Arc::new(Keeper::new(cluster, ns.clock())),
             block_tokens,
             operations: Operations::default(),
@@ -100,21 +104,24 @@ impl Parts {
     }
 }
 
-/// A NameNode that reads names from what a member of a quorum follows. It knows no DataNodes. Blocks.
+/// A NameNode that reads from what a member of a quorum follows: names, and where blocks are as DataNodes have told. It knows
+/// these themselves only as far as somebody tells it of them ([`NameNode::look_at_nodes`]). Blocks.
 pub(crate) fn reading(
     config: &NameNodeConfig,
     superuser: &str,
-    ns: Arc<Namesystem>,
+    (ns, told): (Arc<Namesystem>, Arc<KeptReports>),
     (standing, rpc): (watch::Receiver<Standing>, (SocketAddr, Arc<RpcMetrics>)),
 ) -> Result<Arc<NameNode>, StartError> {
     let access = Access::read(&config.properties, config.service_policy.as_deref());
+    let topology = Topology::open(config, &ns.read(|store| query::orders(store))?.nodes)?;
     let parts = Parts {
         config: config.clone(),
         superuser: superuser.to_string(),
         ns,
         standing,
         lead: None,
-        topology: Topology::default(),
+        told: Some(told),
+        topology,
         access: access.map_err(StartError::Policy)?,
         audit: open_audit(&config.audit)?,
         ranger: None,

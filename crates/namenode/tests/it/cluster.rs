@@ -256,6 +256,13 @@ impl FakeDataNode {
         datanode
     }
 
+    /// One that has registered, and has not said yet what it has.
+    pub async fn told_nothing(addr: &str, number: u16) -> Self {
+        let datanode = FakeDataNode::register(addr, number).await;
+        datanode.heartbeat().await;
+        datanode
+    }
+
     async fn register(addr: &str, number: u16) -> Self {
         let rpc = Client::at(addr, DATANODE, SUPERUSER);
         let (pool, request) = registration(&rpc, number).await;

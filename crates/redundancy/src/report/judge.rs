@@ -5,7 +5,7 @@ use crate::places::bad::Bad;
 use crate::replica::{ReplicaState, ReportedReplica};
 
 /// What a reported replica is worth.
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// No block wants it.
     Unwanted,
     /// It differs from what its block wants.
@@ -29,7 +29,7 @@ pub(super) fn is_altered(lookup: &dyn BlockLookup, replica: &ReportedReplica) ->
 /// Compares a report with what the namespace wants.
 ///
 /// Source: Hadoop 3.5.0 `BlockManager#processReportedBlock`, `#checkReplicaCorrupt`.
-pub(super) fn judge(facts: Option<&BlockFacts>, replica: &ReportedReplica) -> Verdict {
+pub(crate) fn judge(facts: Option<&BlockFacts>, replica: &ReportedReplica) -> Verdict {
     let Some(facts) = facts else { return Verdict::Unwanted };
     let block = replica.block;
     let unit = block.id.unit();

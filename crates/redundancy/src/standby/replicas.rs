@@ -23,6 +23,11 @@ impl Replicas {
         Replicas { listed, since: BTreeMap::new() }
     }
 
+    /// What the last full report has named.
+    pub fn listed(&self) -> &[ReportedReplica] {
+        &self.listed
+    }
+
     pub fn get(&self, id: BlockId) -> Option<&ReportedReplica> {
         match self.since.get(&id) {
             Some(changed) => changed.as_ref(),

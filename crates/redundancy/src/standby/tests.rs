@@ -1,6 +1,7 @@
 //! What is kept is what a naive model of the same events has.
 
 use super::*;
+use crate::block::{BlockState, Layout};
 use crate::identity::NodeAddress;
 use crate::inventory::StorageReport;
 use cairn_stripe::GenerationStamp;
@@ -222,4 +223,137 @@ fn many_events_leave_what_a_map_has() {
     }
     let lists = told.lists();
     assert_eq!(ids(&lists[0]), model.into_iter().collect::<Vec<_>>());
+}
+
+fn facts(gs: u64, layout: Layout, len: u64) -> BlockFacts {
+    let (gs, state) = (GenerationStamp(gs), BlockState::Complete);
+    BlockFacts { gs, len, layout, state, group: None, packed: None }
+}
+
+fn places(standby: &Standby, id: i64, facts: &BlockFacts) -> Vec<(String, String, u8)> {
+    let found = standby.good_places(BlockId(id), facts);
+    found.map(|at| (at.node.to_string(), at.storage.to_string(), at.unit.0)).collect()
+}
+
+#[test]
+fn a_place_is_good_by_what_its_reader_knows_of_the_block() {
+    let copies = Layout::Replicated { copies: 2 };
+    let place = |storage: &str| [("uuid-1".to_string(), storage.to_string(), 0)];
+    let mut told = Fixture::new();
+    told.happens("a", event(5, 1001, received()));
+    assert_eq!(places(&told.standby, 5, &facts(1001, copies, 10)), place("a"));
+    // Of an entry that has not come, or of one that is over; cut off; of another block.
+    for (id, other) in [(5, facts(1000, copies, 10)), (5, facts(1002, copies, 10))] {
+        assert_eq!(places(&told.standby, id, &other), []);
+    }
+    assert_eq!(places(&told.standby, 5, &facts(1001, copies, 11)), []);
+    assert_eq!(places(&told.standby, 6, &facts(1001, copies, 10)), []);
+    // It is moved, found to be bad, written anew, deleted.
+    told.happens("b", event(5, 1001, received()));
+    assert_eq!(places(&told.standby, 5, &facts(1001, copies, 10)), place("b"));
+    told.standby.bad(&told.node.claim(), "b", block(5, 1001));
+    assert_eq!(places(&told.standby, 5, &facts(1001, copies, 10)), []);
+    told.happens("b", event(5, 1002, ReplicaEventKind::Receiving));
+    assert_eq!(places(&told.standby, 5, &facts(1002, copies, 10)), []);
+    told.happens("b", event(5, 1002, received()));
+    assert_eq!(places(&told.standby, 5, &facts(1002, copies, 10)), place("b"));
+    told.happens("b", event(5, 1002, ReplicaEventKind::Deleted));
+    assert_eq!(places(&told.standby, 5, &facts(1002, copies, 10)), []);
+    // Units, each as long as it is to be.
+    let group = BlockId(-1600);
+    let layout = Layout::Striped { k: 2, m: 1, cell_len: 10, policy: cairn_stripe::PolicyId(1) };
+    for (storage, unit) in [("a", 0), ("b", 2)] {
+        let own = group.internal(UnitIndex(unit));
+        told.happens(storage, event(own.0, 1003, received()));
+    }
+    let of_unit = |storage: &str, unit| ("uuid-1".to_string(), storage.to_string(), unit);
+    let found = places(&told.standby, group.0, &facts(1003, layout, 20));
+    assert_eq!(found, [of_unit("a", 0), of_unit("b", 2)]);
+    assert_eq!(places(&told.standby, group.0, &facts(1003, layout, 15)).len(), 2);
+    assert_eq!(places(&told.standby, group.0, &facts(1003, layout, 5)), []);
+}
+
+/// As [`Standby::good_places`], without what says where to look.
+fn places_by_looking_everywhere(
+    standby: &Standby,
+    id: i64,
+    facts: &BlockFacts,
+) -> Vec<(String, String, u8)> {
+    let mut found = Vec::new();
+    for (node, kept) in &standby.nodes {
+        for (storage, kept) in &kept.storages {
+            let replica = kept.replicas.get(BlockId(id));
+            let is_good = |replica: &&ReportedReplica| {
+                replica.state == ReplicaState::Finalized
+                    && replica.block.gs == facts.gs
+                    && !kept.bad.contains_key(&BlockId(id))
+            };
+            if replica.filter(is_good).is_some() {
+                found.push((node.clone(), storage.clone(), 0));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_place_is_found_whatever_comes_and_goes() {
+    let nodes: Vec<Registration> = (1..5).map(|number| registration(number, 1)).collect();
+    let mut standby = Standby::new(&Config::default());
+    let (mut dice, mut found) = (4711_u64, 0);
+    let mut roll = |sides: u64| {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (dice >> 33) % sides
+    };
+    for now in 0..20_000 {
+        let node = &nodes[roll(4) as usize];
+        let storage = ["a", "b", "c"][roll(3) as usize];
+        let (id, gs) = (1 + roll(200) as i64, 1000 + roll(2));
+        let claim = node.claim();
+        match roll(60) {
+            0 => standby.register(node.clone(), at(now)),
+            // Another one at its address.
+            1 if roll(4) == 0 => {
+                let uuid = format!("uuid-{}", 1 + roll(4));
+                standby.register(Registration { uuid, ..node.clone() }, at(now));
+            }
+            2 => standby.node_died(&claim),
+            3 => {
+                standby.completeness(at(now), 50);
+            }
+            4..10 => {
+                standby.heartbeat(&claim, heartbeat(&["a", "b", "c"], false), at(now));
+            }
+            10 => {
+                standby.heartbeat(&claim, heartbeat(&["a", "c"], false), at(now));
+            }
+            11 => {
+                let replicas = (0..roll(100)).map(|_| finalized(1 + roll(200) as i64, 1000));
+                let list = (storage.to_string(), StorageType::Disk, replicas.collect());
+                // Who is not known is not heard.
+                let _ = standby.full_report(&claim, (0, true), vec![list], at(now));
+            }
+            12 => standby.bad(&claim, storage, block(id, gs)),
+            other => {
+                let kind = match other % 6 {
+                    0 => ReplicaEventKind::Deleted,
+                    1 => ReplicaEventKind::Receiving,
+                    _ => received(),
+                };
+                let told = [event(id, gs, kind)];
+                let _ = standby.incremental_report(&claim, (storage, StorageType::Disk), &told);
+            }
+        }
+        let (id, wanted) =
+            (1 + roll(200) as i64, facts(1000, Layout::Replicated { copies: 3 }, 10));
+        let mut is = places(&standby, id, &wanted);
+        is.sort();
+        assert_eq!(is, places_by_looking_everywhere(&standby, id, &wanted), "{id} at {now}");
+        found += is.len();
+    }
+    assert!(found > 2_000, "{found}");
+    // Nobody is heard of any more, and nothing is left.
+    standby.completeness(at(1_000_000), 50);
+    let is_empty = |handle| standby.index.on(StorageHandle(handle)).is_empty();
+    assert!((0..100).all(is_empty));
 }

@@ -39,10 +39,11 @@ fn resume(request: &pb::GetBatchedListingRequestProto) -> Result<(usize, Vec<u8>
     Ok(if key.start_after.is_empty() { (index + 1, Vec::new()) } else { (index, key.start_after) })
 }
 
-/// Whether an exception is one of Java's `IOException`.
-fn is_io(of: &str) -> bool {
-    !of.starts_with("java.lang.")
-        && ![class::HADOOP_ILLEGAL_ARGUMENT, class::INVALID_PATH].contains(&of)
+/// Whether an exception is one of Java's `IOException` that says something of a path.
+fn is_of_path(of: &str) -> bool {
+    const OTHERS: [&str; 3] =
+        [class::HADOOP_ILLEGAL_ARGUMENT, class::INVALID_PATH, class::OBSERVER_RETRY_ON_ACTIVE];
+    !of.starts_with("java.lang.") && !OTHERS.contains(&of)
 }
 
 /// A page of the directories at each of several paths, as many as fit into one listing.
@@ -74,8 +75,8 @@ pub async fn get_batched_listing(node: &NameNode, call: &Call) -> Answer {
                 entry.partial_listing = page.partial_listing;
                 Some((name.unwrap_or_default(), page.remaining_entries > 0))
             }
-            // What is no IOException in Java is none of one path only.
-            Err(refusal) if !is_io(&refusal.0.class) => return Err(refusal),
+            // What is no IOException in Java is none of one path only, nor is what the leader can tell.
+            Err(refusal) if !is_of_path(&refusal.0.class) => return Err(refusal),
             Err(refusal) => {
                 entry.exception = Some(pb::RemoteExceptionProto {
                     class_name: refusal.0.class.clone(),

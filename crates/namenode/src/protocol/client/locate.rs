@@ -5,15 +5,18 @@
 
 use std::collections::BTreeSet;
 
+use cairn_master::facts::facts_as;
 use cairn_namespace::query::{FileBlocks, FileStatus, SmallFile};
 use cairn_namespace::{Block, BlockState, Inode, block};
-use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageState};
+use cairn_redundancy::block::Location;
+use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageHandle, StorageState};
 use cairn_stripe::{BlockId, GenerationStamp, PolicyLayout, Redundancy, UnitIndex};
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::convert;
 use super::encode::{Located, LocatedFile, Signed};
 use super::places::Places;
+use super::told::Told;
 use crate::dice::dice;
 use crate::journal::Namesystem;
 use crate::node::NameNode;
@@ -32,6 +35,8 @@ pub struct Locator<'a> {
     pub after_failure: bool,
     /// The file system, for containers.
     pub ns: &'a Namesystem,
+    /// What tells where blocks are in the place of the cluster, which knows nodes only.
+    pub told: Option<Told<'a>>,
 }
 
 impl<'a> Locator<'a> {
@@ -40,11 +45,16 @@ impl<'a> Locator<'a> {
         let block_pool = node.ns.identity().block_pool_id.as_str();
         let reader = Reader::default();
         let (now, after_failure, ns) = (node.now(), false, &node.ns);
-        Locator { cluster, block_pool, reader, now, after_failure, ns }
+        Locator { cluster, block_pool, reader, now, after_failure, ns, told: None }
     }
 }
 
 impl Locator<'_> {
+    /// Whether something that was asked for is for the leader to tell.
+    pub fn leaves_something(&self) -> bool {
+        self.told.as_ref().is_some_and(Told::is_left)
+    }
+
     /// The block as clients name it.
     pub fn extended(&self, id: BlockId, gs: GenerationStamp, len: u64) -> pb::ExtendedBlockProto {
         extended_block(self.block_pool, id, gs, len)
@@ -91,6 +101,10 @@ impl Locator<'_> {
 
     /// Where readers and writers find a file's block.
     pub fn places(&self, block: &Block, layout: &Layout) -> Places {
+        if let Some(told) = &self.told {
+            let storages = if self.after_failure { None } else { self.find(told, block, layout) };
+            return told.or_left(storages);
+        }
         if block.state == BlockState::Complete {
             let places = self.complete_places(block, layout);
             if let Some(at) = block.packed {
@@ -117,7 +131,7 @@ impl Locator<'_> {
 
     /// Good places only, or all if too few of them are good; nearest first, groups by unit.
     fn complete_places(&self, block: &Block, layout: &Layout) -> Places {
-        let facts = cairn_master::facts::facts_as(block, *layout);
+        let facts = facts_as(block, *layout);
         let mut found = self.cluster.locations(block.id);
         let bad = found.iter().filter(|at| at.corrupt).count();
         let corrupt = match layout {
@@ -126,17 +140,8 @@ impl Locator<'_> {
             }
             Layout::Replicated { .. } | Layout::Parity { .. } => bad > 0 && bad == found.len(),
         };
-        found.retain(|at| {
-            let node = self.cluster.node(at.node);
-            let away = node.admin == AdminState::InMaintenance
-                || (node.admin == AdminState::EnteringMaintenance && !node.alive);
-            let failed = self.cluster.storage(at.storage).state == StorageState::Failed;
-            !failed && !away && (corrupt || !at.corrupt)
-        });
-        self.cluster.sort_for_reader(&mut found, &self.reader, self.now, &mut dice);
-        // Of two places with one unit clients take the first.
-        found.sort_by_key(|at| at.unit);
-        let mut storages: Vec<_> = found.into_iter().map(|at| (at.storage, at.unit)).collect();
+        found.retain(|at| corrupt || !at.corrupt);
+        let mut storages = self.for_reader(found);
         // Until enough DataNodes have reported it, readers need those to which it was written.
         if storages.len() < facts.data_units() {
             let written = self.cluster.unreported(block.id).chain(self.cluster.pipeline(block.id));
@@ -148,6 +153,50 @@ impl Locator<'_> {
             storages.sort_by_key(|(_, unit)| *unit);
         }
         Places { storages, corrupt }
+    }
+
+    /// Where a block can be read, itself or its container, as far as that was told.
+    fn find(
+        &self,
+        told: &Told<'_>,
+        block: &Block,
+        layout: &Layout,
+    ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
+        let found = self.enough(told, block, layout);
+        let Some(at) = block.packed.filter(|_| found.is_none()) else { return found };
+        let container = self.ns.read(|store| block::get(store, at.container)).ok()??;
+        self.enough(told, &container, &Layout::Replicated { copies: 1 })
+    }
+
+    /// Places of a block, if they are enough to read it: of a member of a group one that is heard of, as it would be decoded
+    /// else.
+    fn enough(
+        &self,
+        told: &Told<'_>,
+        block: &Block,
+        layout: &Layout,
+    ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
+        let storages = self.for_reader(told.locations(self.cluster, block, layout));
+        let units: BTreeSet<UnitIndex> = storages.iter().map(|(_, unit)| *unit).collect();
+        let needed = facts_as(block, *layout).data_units().max(1);
+        let is_heard_of =
+            block.group.is_none() || self.cluster.is_any_heard_of(&storages, self.now);
+        (units.len() >= needed && is_heard_of).then_some(storages)
+    }
+
+    /// Those of the places that can be read, nearest first, groups by unit.
+    pub fn for_reader(&self, mut found: Vec<Location>) -> Vec<(StorageHandle, UnitIndex)> {
+        found.retain(|at| {
+            let node = self.cluster.node(at.node);
+            let away = node.admin == AdminState::InMaintenance
+                || (node.admin == AdminState::EnteringMaintenance && !node.alive);
+            let failed = self.cluster.storage(at.storage).state == StorageState::Failed;
+            !failed && !away
+        });
+        self.cluster.sort_for_reader(&mut found, &self.reader, self.now, &mut dice);
+        // Of two places with one unit clients take the first.
+        found.sort_by_key(|at| at.unit);
+        found.into_iter().map(|at| (at.storage, at.unit)).collect()
     }
 
     /// The DataNodes that serve the plain view of a block group, nearest first. All that is left of it may be `corrupt`.

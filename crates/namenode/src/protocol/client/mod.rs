@@ -25,6 +25,7 @@ mod refused;
 mod scan;
 mod snapshot;
 mod tokens;
+mod told;
 mod tree;
 mod upgrade;
 pub(super) mod write;

@@ -15,6 +15,7 @@ use cairn_wire::proto::hdfs as pb;
 use super::encode::{self, Signed};
 use super::locate::{self, Locator};
 use super::snapshot;
+use super::told::Told;
 use crate::block_tokens::Issuer;
 use crate::config::ChecksumType;
 use crate::node::NameNode;
@@ -32,6 +33,15 @@ pub(super) fn with_locator<R>(
     after_failure: bool,
     work: impl FnOnce(&Locator<'_>) -> R,
 ) -> R {
+    with_locator_by(node, call, (after_failure, None), work)
+}
+
+fn with_locator_by<R>(
+    node: &NameNode,
+    call: &Call,
+    (after_failure, told): (bool, Option<Told<'_>>),
+    work: impl FnOnce(&Locator<'_>) -> R,
+) -> R {
     let host = call.peer.ip().to_canonical().to_string();
     let rack = node.topology.rack_of_client(&host);
     let block_pool = node.ns.identity().block_pool_id.as_str();
@@ -39,8 +49,25 @@ pub(super) fn with_locator<R>(
     let now = node.now();
     let ns = &node.ns;
     node.see_cluster(|cluster| {
-        work(&Locator { cluster, block_pool, reader, now, after_failure, ns })
+        work(&Locator { cluster, block_pool, reader, now, after_failure, ns, told })
     })
+}
+
+/// As [`with_locator`], for what a member that follows may ask as well: refuses what is left to the leader.
+fn find<R>(
+    node: &NameNode,
+    call: &Call,
+    after_failure: bool,
+    work: impl FnOnce(&Locator<'_>) -> R,
+) -> Result<R, Refusal> {
+    let Some(kept) = &node.told else { return Ok(with_locator(node, call, after_failure, work)) };
+    let found = kept.hear(|standby, _| {
+        with_locator_by(node, call, (after_failure, Some(Told::new(standby))), |locator| {
+            let found = work(locator);
+            (!locator.leaves_something()).then_some(found)
+        })
+    });
+    found.flatten().ok_or_else(Refusal::left_to_leader)
 }
 
 /// What issues block tokens to whoever calls.
@@ -67,7 +94,7 @@ pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Ans
     let found =
         node.ns.read(|store| query::get_blocks(store, caller, path, offset, len, now_ms))?;
     let mut located =
-        with_locator(node, call, request.after_failure(), |locator| locator.located_blocks(&found));
+        find(node, call, request.after_failure(), |locator| locator.located_blocks(&found))?;
     issuer(node, call).sign_file(&mut located);
     if request.with_unit_crcs() {
         for (proto, (_, block)) in located.blocks.iter_mut().zip(&found.blocks) {
@@ -78,15 +105,18 @@ pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Ans
         node.check_safe_mode(|| format!("Zero blocklocations for {path}"))?;
     }
     if found.touch {
-        touch(node, found.status.inode.id);
+        touch(node, found.status.inode.id)?;
     }
     answer(&pb::GetBlockLocationsResponseProto { locations: Some(located) })
 }
 
-/// Has the access time of a file set. A reader does not wait for that, nor fail for it.
-fn touch(node: &NameNode, file: InodeId) {
+/// Has the access time of a file set, which is left to the leader. A reader does not wait for that, nor fail for it.
+fn touch(node: &NameNode, file: InodeId) -> Result<(), Refusal> {
+    if node.told.is_some() {
+        return Err(Refusal::left_to_leader());
+    }
     if node.safe_mode_tip().is_some() {
-        return;
+        return Ok(());
     }
     let node_ns = std::sync::Arc::clone(&node.ns);
     let submission = Submission::own(TouchAccessTime { file });
@@ -95,6 +125,7 @@ fn touch(node: &NameNode, file: InodeId) {
             tracing::debug!(%error, "access time not recorded");
         }
     });
+    Ok(())
 }
 
 /// The answer for a file of one block at most, unless anything is unusual about it.
@@ -106,20 +137,21 @@ fn small_file_locations(
     now_ms: u64,
 ) -> Result<Option<Vec<u8>>, Refusal> {
     let (path, range) = (&request.src, (request.offset, request.length));
-    let (mut answer, mut touched) = (None, None);
+    let (mut answer, mut touched) = (Ok(None), None);
     let issuer = issuer(node, call);
     node.ns.read(|store| {
         query::visit_small_file(store, caller, path, range, now_ms, &mut |found| {
             // Made before others have to wait for the cluster.
             let signed = Signed::of(found, &issuer);
-            answer = with_locator(node, call, request.after_failure(), |locator| {
+            answer = find(node, call, request.after_failure(), |locator| {
                 locator.small_file(found, &signed)
             });
             touched = found.touch.then_some(found.entry.inode.id);
         })
     })?;
+    let answer = answer?;
     if let (Some(_), Some(file)) = (&answer, touched) {
-        touch(node, file);
+        touch(node, file)?;
     }
     Ok(answer)
 }
@@ -234,7 +266,8 @@ fn locations_of(
     path: &str,
 ) -> Result<Option<pb::LocatedBlocksProto>, Refusal> {
     let found = snapshot::blocks_at(node, path)?;
-    Ok(found.map(|found| with_locator(node, call, false, |locator| locator.located_blocks(&found))))
+    let locate = |found| find(node, call, false, |locator| locator.located_blocks(&found));
+    found.map(locate).transpose()
 }
 
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getListing`.

@@ -1,4 +1,7 @@
-//! Reads of names that a member answers while it follows: of clients that say what they have seen, from a state that has it.
+//! Reads that a member answers while it follows: of clients that say what they have seen, from a state that has it.
+//!
+//! Where blocks are it tells as soon as it has heard enough of DataNodes to lead. What it does not find, and what only a leader
+//! knows, it leaves to the leader, call by call.
 //!
 //! Such a client gets what it has seen and perhaps more, but perhaps not what others have been told since: for that it asks
 //! the leader how far it is (`msync`) and says so with its next read. A client that says nothing is answered by the leader.
@@ -6,14 +9,16 @@
 //! while it does not hear of one, and while it does not know that the leader tells clients how far it is: an earlier build
 //! does not.
 //!
-//! Source: Hadoop 3.5.0 `GlobalStateIdContext`, `Server.Handler#run`. Deviation: Hadoop's observers refuse what they do not
-//! answer.
+//! Source: Hadoop 3.5.0 `GlobalStateIdContext`, `Server.Handler#run`, `ObserverRetryOnActiveException`. Deviation: Hadoop's
+//! observers refuse what they do not answer.
 
-use crate::protocol::{Protocols, reads_names};
+use crate::kept_reports::KeptReports;
+use crate::protocol::{self, Protocols, reads};
 use crate::standing::Standing;
 use cairn_net::rpc_server::{Call, Service};
 use cairn_process::held::{held_read, held_write};
 use cairn_wire::RemoteException;
+use cairn_wire::exception::class;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -37,20 +42,22 @@ pub(in crate::replica) struct Reads {
     tells_in: AtomicU64,
     /// Reads that were answered here since the start.
     answered: AtomicU64,
+    /// What DataNodes tell.
+    kept: Arc<KeptReports>,
 }
 
-impl Default for Reads {
-    fn default() -> Reads {
+impl Reads {
+    /// Nothing is read yet.
+    pub fn new(kept: Arc<KeptReports>) -> Reads {
         Reads {
+            kept,
             names: RwLock::default(),
             applied: watch::Sender::new(0),
             tells_in: AtomicU64::new(0),
             answered: AtomicU64::new(0),
         }
     }
-}
 
-impl Reads {
     /// From now on that is read, which has the entries up to `last`; none while this member does not follow.
     pub fn read_from(&self, names: Option<Arc<Protocols>>, last: u64) {
         self.applied.send_replace(last);
@@ -79,10 +86,12 @@ impl Reads {
     fn of(&self, call: &Call, standing: &Standing) -> Option<(Arc<Protocols>, i64)> {
         let seen = call.state.as_ref()?.seen();
         let Standing::Follows { term, .. } = standing else { return None };
-        if *term != self.tells_in.load(Ordering::Relaxed) || !reads_names(call) {
+        if *term != self.tells_in.load(Ordering::Relaxed) {
             return None;
         }
-        Some((held_read(&self.names).clone()?, seen))
+        let knows_enough = reads(call)? == protocol::Reads::Names || self.kept.tells_places();
+        let names = held_read(&self.names).clone().filter(|_| knows_enough)?;
+        Some((names, seen))
     }
 
     fn lacks(&self, seen: i64) -> i64 {
@@ -117,10 +126,13 @@ impl Reads {
         self.if_it_holds(&names, answer)
     }
 
-    /// An answer, unless what it was read from has been closed since, so that it may be a failure to read.
+    /// An answer, unless it is that the leader is to be asked, or what it was read from has been closed since, so that it may
+    /// be a failure to read.
     fn if_it_holds(&self, names: &Arc<Protocols>, answer: Answered) -> Option<Answered> {
         let is_open = held_read(&self.names).as_ref().is_some_and(|now| Arc::ptr_eq(now, names));
-        if answer.is_err() && !is_open {
+        let is_left =
+            |refusal: &RemoteException| !is_open || refusal.is(class::OBSERVER_RETRY_ON_ACTIVE);
+        if answer.as_ref().is_err_and(is_left) {
             return None;
         }
         self.answered.fetch_add(1, Ordering::Relaxed);
@@ -161,12 +173,14 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_read_waits_for_what_its_client_has_seen_and_not_for_ever() {
         let dir = tempfile::tempdir().unwrap();
-        let running = NameNode::start(NameNodeConfig::of_test(dir.path())).await.unwrap();
+        let config = NameNodeConfig::of_test(dir.path());
+        let kept = Arc::new(KeptReports::new(&config));
+        let running = NameNode::start(config).await.unwrap();
         let names = Arc::new(Protocols(Arc::clone(running.node())));
         let last = running.node().ns.last_sequence();
         let leader = Leader { name: "b".into(), rpc: "nowhere:1".into() };
         let follows = Standing::Follows { term: 5, leader };
-        let reads = Arc::new(Reads::default());
+        let reads = Arc::new(Reads::new(kept));
         reads.read_from(Some(Arc::clone(&names)), last - 1);
         let seen = last as i64;
         let earlier = look(seen - 1);

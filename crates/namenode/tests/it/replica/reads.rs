@@ -125,10 +125,6 @@ async fn a_member_that_follows_reads_what_its_client_has_seen() {
     ahead.see(i64::MAX / 2);
     assert!(sees(&three.seeing(follower, "hdfs", &ahead), "/p1").await);
     assert_eq!(three.read_by(follower), read);
-    // And one that wants locations.
-    here.create("/file", "writer").await;
-    assert_eq!(here.locations("/file").await.blocks.len(), 0);
-    assert_eq!(three.read_by(follower), read);
     // Whoever leads next tells what it has by itself.
     three.stop(leader).await;
     let next = three.leader().await;
@@ -175,4 +171,232 @@ async fn a_member_that_follows_answers_as_the_leader_does() {
     assert_eq!(refused.0, class::ACCESS_CONTROL);
     assert_eq!(three.read_by(follower), read + 1);
     three.stop_all().await;
+}
+
+/// Three members that hand on, to all of which as many DataNodes tell what happens to them.
+struct Told {
+    three: Three,
+    leader: usize,
+    follower: usize,
+    datanodes: Vec<ToAll>,
+    last_seen: LastSeen,
+}
+
+impl Told {
+    async fn new() -> Told {
+        let (three, leader) = Three::that_hand_on().await;
+        let follower = (leader + 1) % 3;
+        let mut datanodes = Vec::new();
+        for number in 1..4 {
+            datanodes.push(ToAll::start(&three, number).await);
+        }
+        let told = Told { three, leader, follower, datanodes, last_seen: LastSeen::default() };
+        sync(&told.here()).await;
+        told
+    }
+
+    fn here(&self) -> Client {
+        self.three.seeing(self.follower, "hdfs", &self.last_seen)
+    }
+
+    fn there(&self) -> Client {
+        self.three.seeing(self.leader, "hdfs", &self.last_seen)
+    }
+
+    /// A file of one block that so many of the DataNodes have told these members of.
+    async fn write(&self, path: &str, by: usize, members: &[usize]) -> pb::BlockProto {
+        let there = self.there();
+        there.create(path, "writer").await;
+        let block = there.add_block(path, "writer", None).await.b;
+        let replica = replica_of(&block, 77);
+        for datanode in &self.datanodes[..by] {
+            datanode.received(members.iter().copied(), &replica).await;
+        }
+        let last = pb::ExtendedBlockProto { num_bytes: Some(77), ..block };
+        assert!(there.complete(path, "writer", Some(last)).await, "{path}");
+        replica
+    }
+
+    /// Where a block is by the follower, and whether that has asked nobody.
+    async fn places(&self, path: &str) -> (Vec<String>, bool) {
+        let read = self.three.read_by(self.follower);
+        let located = self.here().locations(path).await;
+        (datanodes_of(&located), self.three.read_by(self.follower) > read)
+    }
+
+    /// Until the follower finds a block by itself.
+    async fn wait_for_places(&self, path: &str) -> Vec<String> {
+        let begun = Instant::now();
+        loop {
+            if let (places, true) = self.places(path).await {
+                return places;
+            }
+            assert!(begun.elapsed() < PATIENCE, "the leader is asked for {path}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// UUIDs of the DataNodes of a file's first block.
+fn datanodes_of(located: &pb::LocatedBlocksProto) -> Vec<String> {
+    let places = located.blocks[0].locs.iter();
+    let mut uuids: Vec<String> = places.map(|at| at.id.datanode_uuid.clone()).collect();
+    uuids.sort();
+    uuids
+}
+
+fn names_of(datanodes: &[ToAll]) -> Vec<String> {
+    datanodes.iter().map(|all| all.0[0].uuid().to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_follows_tells_where_blocks_are_as_the_leader_does() {
+    let mut told = Told::new().await;
+    told.there().mkdirs("/d").await;
+    let block = told.write("/d/file", 2, &[0, 1, 2]).await;
+    assert_eq!(told.wait_for_places("/d/file").await, names_of(&told.datanodes[..2]));
+    // All else of the answers is the leader's, too: what DataNodes have said when, but for that.
+    let timeless = |mut located: pb::LocatedBlocksProto| {
+        let last = located.last_block.iter_mut();
+        for block in located.blocks.iter_mut().chain(last) {
+            let mut places: Vec<_> = std::mem::take(&mut block.locs);
+            places.sort_by(|a, b| a.id.datanode_uuid.cmp(&b.id.datanode_uuid));
+            for place in &mut places {
+                (place.last_update, place.last_update_monotonic) = (None, None);
+                (place.last_block_report_time, place.last_block_report_monotonic) = (None, None);
+            }
+            block.locs = places;
+            block.storage_i_ds.sort();
+        }
+        located
+    };
+    let by_leader = timeless(told.there().locations("/d/file").await);
+    assert_eq!(timeless(told.here().locations("/d/file").await), by_leader);
+    let status = pb::GetLocatedFileInfoRequestProto {
+        src: Some("/d/file".into()),
+        need_block_token: Some(false),
+    };
+    let listing =
+        pb::GetListingRequestProto { src: "/d".into(), start_after: vec![], need_location: true };
+    let batch = pb::GetBatchedListingRequestProto {
+        paths: vec!["/d".into()],
+        start_after: vec![],
+        need_location: true,
+    };
+    let read = told.three.read_by(told.follower);
+    let here = told.here();
+    let found: pb::GetLocatedFileInfoResponseProto =
+        here.call("getLocatedFileInfo", &status).await.unwrap();
+    assert_eq!(timeless(found.fs.unwrap().locations.unwrap()), by_leader);
+    let listed: pb::GetListingResponseProto = here.call("getListing", &listing).await.unwrap();
+    let mut entries = listed.dir_list.unwrap().partial_listing;
+    assert_eq!(timeless(entries.remove(0).locations.unwrap()), by_leader);
+    let batched = async || {
+        let answer: pb::GetBatchedListingResponseProto =
+            here.call("getBatchedListing", &batch).await.unwrap();
+        let mut listings = answer.listings;
+        let mut entries = listings.remove(0).partial_listing;
+        entries.remove(0).locations.expect("it has places, and is no exception")
+    };
+    assert_eq!(timeless(batched().await), by_leader);
+    assert_eq!(told.three.read_by(told.follower), read + 3);
+    // It is copied, and deleted.
+    told.datanodes[2].received(0..3, &block).await;
+    assert_eq!(told.places("/d/file").await, (names_of(&told.datanodes), true));
+    for at in 0..3 {
+        told.datanodes[0].0[at].deleted(block.clone()).await;
+    }
+    assert_eq!(told.places("/d/file").await, (names_of(&told.datanodes[1..]), true));
+    // What is gone everywhere here is the leader's to tell, in listings as well.
+    for datanode in &told.datanodes[1..] {
+        datanode.0[told.follower].deleted(block.clone()).await;
+    }
+    assert_eq!(told.places("/d/file").await, (names_of(&told.datanodes[1..]), false));
+    let read = told.three.read_by(told.follower);
+    let by_leader = timeless(told.there().locations("/d/file").await);
+    assert_eq!(timeless(batched().await), by_leader);
+    assert_eq!(told.three.read_by(told.follower), read);
+    told.three.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_the_leader_knows_of_blocks_is_left_to_it() {
+    let mut told = Told::new().await;
+    let all: Vec<usize> = (0..3).collect();
+    let others: Vec<usize> = all.iter().copied().filter(|at| *at != told.follower).collect();
+    told.write("/known", 3, &all).await;
+    told.wait_for_places("/known").await;
+    // It was told to others only.
+    told.write("/unknown", 3, &others).await;
+    assert_eq!(told.places("/unknown").await, (names_of(&told.datanodes), false));
+    // It is being written.
+    let there = told.there();
+    there.create("/open", "writer").await;
+    there.add_block("/open", "writer", None).await;
+    let (places, by_itself) = told.places("/open").await;
+    assert_eq!((places.len(), by_itself), (3, false));
+    // It could not be read where that was told.
+    let failed = pb::GetBlockLocationsRequestProto {
+        src: "/known".into(),
+        length: 77,
+        after_failure: Some(true),
+        ..Default::default()
+    };
+    let read = told.three.read_by(told.follower);
+    let _: pb::GetBlockLocationsResponseProto =
+        told.here().call("getBlockLocations", &failed).await.unwrap();
+    assert_eq!(told.three.read_by(told.follower), read);
+    // Its access time is due.
+    let long_ago = pb::SetTimesRequestProto { src: "/known".into(), mtime: 5, atime: 5 };
+    let _: pb::SetTimesResponseProto = there.call("setTimes", &long_ago).await.unwrap();
+    assert!(!told.places("/known").await.1);
+    let begun = Instant::now();
+    while there.file_info("/known").await.unwrap().access_time == 5 {
+        assert!(begun.elapsed() < PATIENCE, "no access time is set");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    sync(&told.here()).await;
+    assert!(told.places("/known").await.1);
+    // It is not known what another DataNode has.
+    let late = FakeDataNode::told_nothing(&told.three.members[NAMES[told.follower]].rpc, 9).await;
+    let begun = Instant::now();
+    while told.places("/known").await.1 {
+        assert!(begun.elapsed() < PATIENCE, "it tells of what it does not know");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    late.report(&[]).await;
+    told.wait_for_places("/known").await;
+    // A file that is gone for its reader is gone, whatever DataNodes have.
+    let gone = pb::DeleteRequestProto { src: "/known".into(), recursive: false };
+    let _: pb::DeleteResponseProto = there.call("delete", &gone).await.unwrap();
+    let asked = pb::GetBlockLocationsRequestProto {
+        src: "/known".into(),
+        length: 77,
+        ..Default::default()
+    };
+    let read = told.three.read_by(told.follower);
+    let refused = told.here().refused("getBlockLocations", &asked).await;
+    assert_eq!(refused.0, class::FILE_NOT_FOUND);
+    assert_eq!(told.three.read_by(told.follower), read + 1);
+    told.three.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn places_are_told_by_who_follows_after_the_lead_has_moved() {
+    let mut told = Told::new().await;
+    let block = told.write("/file", 2, &[0, 1, 2]).await;
+    told.wait_for_places("/file").await;
+    let before = told.leader;
+    told.three.stop(before).await;
+    told.leader = told.three.leader().await;
+    told.follower = (0..3).find(|at| *at != before && *at != told.leader).unwrap();
+    told.three.wait_for_standing(told.follower, follows).await;
+    sync(&told.here()).await;
+    assert_eq!(told.wait_for_places("/file").await, names_of(&told.datanodes[..2]));
+    let datanode = &told.datanodes[2];
+    datanode.received([told.leader, told.follower].into_iter(), &block).await;
+    assert_eq!(told.places("/file").await, (names_of(&told.datanodes), true));
+    for at in [told.leader, told.follower] {
+        told.three.stop(at).await;
+    }
 }
