@@ -17,8 +17,17 @@ const FILES: u64 = 65_536;
 /// Free bytes below which a folder is told of.
 const LITTLE: u64 = 1 << 30;
 /// What keys of others begin with that may stand in the same files, and those that are looked for by their beginning.
-const OTHERS: [&str; 7] =
-    ["yarn.", "mapreduce.", "hive.", "hbase.", "io.", "hadoop.proxyuser.", "security."];
+const OTHERS: [&str; 9] = [
+    "dfs.client.failover.",
+    "yarn.",
+    "mapreduce.",
+    "hive.",
+    "hbase.",
+    "io.",
+    "hadoop.proxyuser.",
+    "httpfs.proxyuser.",
+    "security.",
+];
 /// How long the file system may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -135,11 +144,12 @@ fn keys(findings: &mut Findings, conf: &config::Configuration) {
     let _ = config::datanode::read(conf);
     let _ = config::client::read(conf);
     let _ = config::trace::read(conf);
+    let _ = config::gateway::read(conf);
     for key in conf.unasked() {
         match () {
             _ if OTHERS.iter().any(|prefix| key.starts_with(prefix)) => {}
             _ if key.starts_with("cairn.") => {
-                findings.bad("keys", format!("{key} is no key of Cairn: see docs/operations.md"));
+                findings.bad("keys", format!("{key} is no key of Cairn: see `cairn keys`"));
             }
             _ => findings
                 .doubtful("keys", format!("{key} is read by no role of Cairn: it has no effect")),

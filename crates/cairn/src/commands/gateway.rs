@@ -26,13 +26,9 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let tls = gateway.tls.map(Tls::open).transpose()?;
     let mut limits = Limits::default();
     conf.millis("hadoop.http.idle_timeout.ms", &mut limits.idle)?;
-    let mut host = "0.0.0.0".to_string();
-    conf.read("httpfs.http.hostname", |text| Ok(text.to_string()), &mut host)?;
-    let mut port = 14000;
-    conf.number("httpfs.http.port", &mut port)?;
     let addr = match args.listen {
         Some(addr) => addr,
-        None => config::value::address(&format!("{host}:{port}"))?,
+        None => config::value::address(&gateway.listen)?,
     };
     let listener = TcpListener::bind(addr).await;
     let listener = listener.with_context(|| format!("cannot listen on {addr}"))?;

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use cairn_access::access::Access;
 use cairn_access::groups::Groups;
 use cairn_conf::login;
+use cairn_keys::{BOOLEAN, Kind, TEXT, keys};
 use cairn_net::http::{HttpAuth, SharedHandler};
 use cairn_net::tls::TlsFiles;
 use cairn_security::kerberos_name::server_principal;
@@ -26,13 +27,45 @@ const BEHIND: KeyPair = (
 );
 const FRONT_TYPE: &str = "httpfs.authentication.type";
 const BEHIND_TYPE: &str = "httpfs.hadoop.authentication.type";
-const HOST: &str = "httpfs.http.hostname";
 const TLS: &str = "httpfs.ssl.enabled";
 /// What begins the keys of who may act for whom, here and at a NameNode.
 const PROXY_USERS: (&str, &str) = ("httpfs.proxyuser.", "hadoop.proxyuser.");
 
+const PORT: Kind<u16> = Kind::new("number up to 65535", |text| Ok(text.parse()?));
+
+keys! {
+    /// What is said of a gateway.
+    #[derive(Clone, Debug)]
+    pub struct GatewayKeys {
+        /// The name or address at which it listens, and which its principal has.
+        host: String, "httpfs.http.hostname" = "0.0.0.0" as TEXT;
+        /// The port at which it listens.
+        port: u16, "httpfs.http.port" = "14000" as PORT;
+        /// Whether it serves HTTPS.
+        by_tls: bool, "httpfs.ssl.enabled" = "false" as BOOLEAN;
+    }
+    parts {}
+    by_hand {
+        /// What clients show; `hadoop.security.authentication` decides, which this may not contradict.
+        "httpfs.authentication.type" = "" as "simple or kerberos";
+        /// What the gateway shows NameNode and DataNodes, likewise.
+        "httpfs.hadoop.authentication.type" = "" as "simple or kerberos";
+        /// By which it shows who it is to clients; that of other pages without it.
+        "httpfs.authentication.kerberos.principal" = "" as "principal";
+        /// The key of that.
+        "httpfs.authentication.kerberos.keytab" = "" as "file";
+        /// By which it shows who it is to NameNode and DataNodes.
+        "httpfs.hadoop.authentication.kerberos.principal" = "" as "principal";
+        /// The key of that.
+        "httpfs.hadoop.authentication.kerberos.keytab" = "" as "file";
+    }
+    others {}
+}
+
 /// A gateway.
 pub struct Gateway {
+    /// Where it listens.
+    pub listen: String,
     /// What serves WebHDFS.
     pub handler: SharedHandler,
     /// What clients must show, if anything.
@@ -43,8 +76,10 @@ pub struct Gateway {
 
 /// Reads its keys.
 pub fn read(conf: &Configuration) -> Result<Gateway> {
-    let mut by_tls = false;
-    conf.boolean(TLS, &mut by_tls)?;
+    let mut keys = GatewayKeys::default();
+    conf.fill(GatewayKeys::KEYS, &mut keys)?;
+    let GatewayKeys { host, port, by_tls } = keys;
+    let listen = format!("{host}:{port}");
     let tls = by_tls.then(|| https::files(conf).with_context(|| https::lacks(TLS))).transpose()?;
     let is_kerberos = login::is_kerberos(conf)?;
     for key in [FRONT_TYPE, BEHIND_TYPE] {
@@ -55,10 +90,10 @@ pub fn read(conf: &Configuration) -> Result<Gateway> {
         }
     }
     if !is_kerberos {
-        return Ok(Gateway { handler: webhdfs::of_gateway(conf)?, auth: None, tls });
+        return Ok(Gateway { listen, handler: webhdfs::of_gateway(conf)?, auth: None, tls });
     }
     security::need_library()?;
-    let host = security::host(conf.get(HOST).map(|host| format!("{host}:0")))?;
+    let host = security::host(Some(listen.clone()))?;
     let principal = server_principal(&security::need(conf, BEHIND.0)?, &host);
     let (_, _, realm) = security::parts(BEHIND.0, &principal)?;
     let keytab = security::need(conf, BEHIND.1)?;
@@ -75,7 +110,7 @@ pub fn read(conf: &Configuration) -> Result<Gateway> {
     own.set(login::KEYTAB.0, principal);
     own.set(login::KEYTAB.1, keytab);
     let handler = webhdfs::of_guarded_gateway(&own, guard)?;
-    Ok(Gateway { handler, auth: Some(auth), tls })
+    Ok(Gateway { listen, handler, auth: Some(auth), tls })
 }
 
 /// The keys of who may act for whom, by the names that they have at a NameNode.

@@ -2,6 +2,7 @@
 
 use super::{Configuration, https, value};
 use anyhow::{Context, Result, bail};
+use cairn_keys::{BOOLEAN, MILLIS, keys};
 use cairn_namenode::ranger::RangerConfig;
 use cairn_net::http::Place;
 use std::path::PathBuf;
@@ -14,6 +15,31 @@ pub const BY_RANGER: &str = "org.apache.ranger.authorization.hadoop.RangerHdfsAu
 const SERVICE: &str = "ranger.plugin.hdfs.service.name";
 const URL: &str = "ranger.plugin.hdfs.policy.rest.url";
 const CACHE: &str = "ranger.plugin.hdfs.policy.cache.dir";
+
+keys! {
+    /// How Ranger is asked.
+    #[derive(Clone, Debug)]
+    pub struct RangerKeys {
+        /// Time between two questions for new policies.
+        poll_interval: Duration, "ranger.plugin.hdfs.policy.pollIntervalMs" = "30000" as MILLIS;
+        /// How long an answer may take.
+        patience: Duration, "ranger.plugin.hdfs.policy.rest.client.read.timeoutMs" = "30000" as MILLIS;
+        /// Whether modes and access control lists decide where no policy does.
+        falls_back: bool, "xasecure.add-hadoop-authorization" = "true" as BOOLEAN;
+    }
+    parts {}
+    by_hand {
+        /// Who says what users may do before modes do: Ranger, or nobody.
+        "dfs.namenode.inode.attributes.provider.class" = "" as "org.apache.ranger.authorization.hadoop.RangerHdfsAuthorizer";
+        /// The service whose policies count.
+        "ranger.plugin.hdfs.service.name" = "" as "text";
+        /// Ranger's servers, of which the next is asked when one does not answer.
+        "ranger.plugin.hdfs.policy.rest.url" = "" as "URLs with commas";
+        /// Where the last good policies are kept.
+        "ranger.plugin.hdfs.policy.cache.dir" = "" as "folder";
+    }
+    others {}
+}
 
 /// What the keys say, if Ranger is to be asked.
 ///
@@ -33,11 +59,9 @@ pub fn read(conf: &Configuration) -> Result<Option<RangerConfig>> {
         bail!("{URL} names no server");
     }
     let by_tls = places.iter().any(Place::is_secure);
-    let mut falls_back = true;
-    conf.boolean("xasecure.add-hadoop-authorization", &mut falls_back)?;
-    let (mut poll_interval, mut patience) = (Duration::from_secs(30), Duration::from_secs(30));
-    conf.millis("ranger.plugin.hdfs.policy.pollIntervalMs", &mut poll_interval)?;
-    conf.millis("ranger.plugin.hdfs.policy.rest.client.read.timeoutMs", &mut patience)?;
+    let mut keys = RangerKeys::default();
+    conf.fill(RangerKeys::KEYS, &mut keys)?;
+    let RangerKeys { poll_interval, patience, falls_back } = keys;
     Ok(Some(RangerConfig {
         places,
         service: need(SERVICE)?,

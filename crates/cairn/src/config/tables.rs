@@ -1,8 +1,11 @@
 //! The tables of keys of all roles, side by side, and the page of the book that is made of them.
 
+use super::gateway::GatewayKeys;
 use super::https::HttpsKeys;
 use super::quorum::QuorumKeys;
+use super::ranger::RangerKeys;
 use super::security::SecurityKeys;
+use super::webhdfs::WebHdfsKeys;
 use cairn_access::groups::GroupsConfig;
 use cairn_access::groups::ldap::LdapConfig;
 use cairn_client::ClientConfig;
@@ -19,8 +22,9 @@ const ABOVE: &str = "\
 Made from the tables in the source by `cairn keys --page`: edit those (`cairn_keys::keys!`), not this page. `cairn keys \
 WORD` tells what a key is set to, and `cairn doctor` which keys of a configuration nobody reads. Times take a suffix (`ms`, \
 `s`, `m`, `h`, `d`), bytes too (`k`, `m`, `g`, `t`). What is *live* changes while the role runs: edit the file, then \
-`hdfs dfsadmin -reconfig` or `cairn admin reconfig`. Keys of WebHDFS, of the gateway \
-(HttpFS's) and of Ranger are not here yet; [Keys](operations/keys.md) has those of Cairn.
+`hdfs dfsadmin -reconfig` or `cairn admin reconfig`. [Keys](operations/keys.md) says more of those that Hadoop \
+does not have. Keys whose names have a user, group or protocol in them (`hadoop.proxyuser.USER.hosts`, \
+`httpfs.proxyuser.USER.hosts`, `security.PROTOCOL.acl`) are where they belong: [Users and access](operations/access.md).
 ";
 
 /// One key as it is shown.
@@ -47,7 +51,10 @@ pub fn rows() -> Vec<Row> {
         of("DataNode", DataNodeConfig::KEYS),
         of_all.into_iter().flatten().collect(),
         of("Quorum of NameNodes", QuorumKeys::KEYS),
+        of("WebHDFS", WebHdfsKeys::KEYS),
+        of("Gateway", GatewayKeys::KEYS),
         of("HTTPS", HttpsKeys::KEYS),
+        of("Ranger", RangerKeys::KEYS),
         of("Kerberos, tokens and what is around data", SecurityKeys::KEYS),
         of("Clients and commands", ClientConfig::KEYS),
         of("All servers and commands", TraceConfig::KEYS),
@@ -99,7 +106,7 @@ pub fn page() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::groups;
+    use crate::config::{groups, ranger};
     use std::collections::BTreeSet;
     use std::fmt::Debug;
 
@@ -146,6 +153,9 @@ mod tests {
         check_defaults(HttpsKeys::KEYS);
         check_defaults(SecurityKeys::KEYS);
         check_defaults(ClientConfig::KEYS);
+        check_defaults(WebHdfsKeys::KEYS);
+        check_defaults(GatewayKeys::KEYS);
+        check_defaults(RangerKeys::KEYS);
     }
 
     /// Reads what is asked for with Kerberos only, in builds that have it.
@@ -165,9 +175,16 @@ mod tests {
             ("cairn.security.open-datanodes", "true"),
             ("hadoop.http.authentication.kerberos.principal", "HTTP/_HOST@R"),
             ("hadoop.http.authentication.kerberos.keytab", path),
+            ("httpfs.authentication.type", "kerberos"),
+            ("httpfs.hadoop.authentication.type", "kerberos"),
+            ("httpfs.authentication.kerberos.principal", "HTTP/_HOST@R"),
+            ("httpfs.authentication.kerberos.keytab", path),
+            ("httpfs.hadoop.authentication.kerberos.principal", "httpfs/_HOST@R"),
+            ("httpfs.hadoop.authentication.kerberos.keytab", path),
         ] {
             conf.set(key, value);
         }
+        crate::config::gateway::read(&conf).unwrap();
         crate::config::namenode::read(&conf).unwrap();
         conf.set("dfs.web.authentication.kerberos.principal", "HTTP/_HOST@R");
         conf.set("dfs.web.authentication.kerberos.keytab", path);
@@ -192,6 +209,7 @@ mod tests {
         crate::config::datanode::read(&conf).unwrap();
         crate::config::trace::read(&conf).unwrap();
         crate::config::client::read(&conf).unwrap();
+        crate::config::gateway::read(&conf).unwrap();
         // What is asked for where it is wanted; a copy remembers for all who has asked.
         let mut secure = conf.clone();
         for (key, value) in [
@@ -204,6 +222,10 @@ mod tests {
             ("dfs.http.policy", "HTTP_AND_HTTPS"),
             ("cairn.https.certificate", "/c"),
             ("cairn.https.key", "/k"),
+            (ranger::PROVIDER, ranger::BY_RANGER),
+            ("ranger.plugin.hdfs.policy.rest.url", "http://a:6080"),
+            ("ranger.plugin.hdfs.service.name", "s"),
+            ("ranger.plugin.hdfs.policy.cache.dir", "/c"),
         ] {
             secure.set(key, value);
         }
@@ -218,8 +240,12 @@ mod tests {
                 .filter(|key| key.set.is_none())
                 .map(|key| key.name)
                 .collect();
+            let is_one = |key: &String| {
+                of_kerberos.contains(&key.as_str())
+                    || key.starts_with("httpfs.") && key.contains("kerberos")
+            };
             let left = conf.unasked();
-            assert!(left.iter().all(|key| of_kerberos.contains(&key.as_str())), "{left:?}");
+            assert!(left.iter().all(is_one), "{left:?}");
             return;
         }
         assert_eq!(conf.unasked(), Vec::<String>::new());

@@ -1,9 +1,10 @@
 //! Settings of WebHDFS from Hadoop's keys, and what serves it in each role.
 
 use super::{Configuration, client};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cairn_client::ClientConfig;
 use cairn_conf::login::is_kerberos;
+use cairn_keys::{BOOLEAN, Kind, TEXT, keys};
 use cairn_namenode::Web;
 use cairn_net::Boxed;
 use cairn_net::http::SharedHandler;
@@ -19,20 +20,69 @@ pub const BY_ADDRESS: &str = "cairn.webhdfs.redirect.by-address";
 /// How long a request waits for a NameNode: its client gives up after a minute.
 const RETRY_FOR: Duration = Duration::from_secs(20);
 
-fn is_enabled(conf: &Configuration) -> Result<bool> {
-    let mut enabled = true;
-    conf.boolean("dfs.webhdfs.enabled", &mut enabled)?;
-    Ok(enabled)
+const NO_REGEX: &str = "it takes a regular expression";
+
+const PATTERN: Kind<Option<Pattern>> =
+    Kind::new("regular expression", |text| match (text, Pattern::new(text)) {
+        ("", _) => Ok(None),
+        (_, None) => Err(NO_REGEX.into()),
+        (_, pattern) => Ok(pattern),
+    });
+
+const WORDS: Kind<Vec<String>> = Kind::new("words with commas", |text| {
+    Ok(text.split(',').map(|word| word.trim().to_string()).collect())
+});
+
+const PATTERNS: Kind<Vec<Regex>> = Kind::new("regular expressions with commas", |text| {
+    let one = |text: &str| Regex::new(text.trim()).map_err(|_| NO_REGEX.into());
+    text.split(',').map(one).collect()
+});
+
+keys! {
+    /// What is said of WebHDFS, by all roles that serve it.
+    #[derive(Clone, Debug)]
+    pub struct WebHdfsKeys {
+        /// Whether NameNode and DataNodes serve it.
+        is_enabled: bool, "dfs.webhdfs.enabled" = "true" as BOOLEAN;
+        /// Whether clients are sent to the addresses of DataNodes and not to their names; true in `cairn cluster`.
+        by_address: bool, "cairn.webhdfs.redirect.by-address" = "false" as BOOLEAN;
+        /// Who asks when a request does not say it.
+        default_user: String, "hadoop.http.staticuser.user" = "dr.who" as TEXT;
+        /// What users may be called; without it letters, digits, `.`, `_` and `-`, the first a letter or `_`, and a `$` at the end.
+        user_pattern: Option<Pattern>, "dfs.webhdfs.user.provider.user.pattern" = "" as PATTERN;
+        /// How access control lists are written; without it as `getfacl` shows them, with the names that users may have.
+        acl_pattern: Option<Pattern>, "dfs.webhdfs.acl.provider.permission.pattern" = "" as PATTERN;
+        /// Whether browsers must send a header that no page of another site can send.
+        has_csrf: bool, "dfs.webhdfs.rest-csrf.enabled" = "false" as BOOLEAN;
+    }
+    parts {
+        /// That header.
+        "dfs.webhdfs.rest-csrf.custom-header" = "X-XSRF-HEADER" as TEXT => csrf.header;
+        /// Methods of requests that need none.
+        "dfs.webhdfs.rest-csrf.methods-to-ignore" = "GET,OPTIONS,HEAD,TRACE" as WORDS => csrf.ignored_methods;
+        /// What browsers call themselves.
+        "dfs.webhdfs.rest-csrf.browser-useragents-regex" = "^Mozilla.*,^Opera.*" as PATTERNS => csrf.browsers;
+    }
+    by_hand {}
+    others {
+        /// By which requests that browsers make for others are refused.
+        csrf: Csrf = Csrf::default();
+    }
+}
+
+fn keys(conf: &Configuration) -> Result<WebHdfsKeys> {
+    let mut keys = WebHdfsKeys::default();
+    conf.fill(WebHdfsKeys::KEYS, &mut keys)?;
+    Ok(keys)
 }
 
 /// What serves it on a NameNode, if it is not switched off.
 pub fn of_namenode(conf: &Configuration) -> Result<Option<Web>> {
-    if !is_enabled(conf)? {
+    let WebHdfsKeys { is_enabled, by_address, .. } = keys(conf)?;
+    if !is_enabled {
         return Ok(None);
     }
     let named = conf.default_fs().and_then(|uri| Some(uri.strip_prefix("hdfs://")?.to_string()));
-    let mut by_address = false;
-    conf.boolean(BY_ADDRESS, &mut by_address)?;
     let settings = settings(conf, "")?;
     // Its page's transfers, by a client of this very NameNode.
     let mut own = conf.clone();
@@ -79,7 +129,7 @@ fn reachable(addr: SocketAddr) -> SocketAddr {
 
 /// What serves it on a DataNode of the NameNode at `name_node`, if it is not switched off.
 pub fn of_datanode(conf: &Configuration, name_node: &str) -> Result<Option<SharedHandler>> {
-    if !is_enabled(conf)? {
+    if !keys(conf)?.is_enabled {
         return Ok(None);
     }
     let mut conf = conf.clone();
@@ -112,30 +162,14 @@ fn client_of(conf: &Configuration) -> Result<ClientConfig> {
 
 fn settings(conf: &Configuration, authority: &str) -> Result<Settings> {
     let mut s = Settings::new(authority);
-    let text = |text: &str| Ok(text.to_string());
-    conf.read("dfs.user.home.dir.prefix", text, &mut s.homes)?;
-    conf.read("hadoop.http.staticuser.user", text, &mut s.default_user)?;
-    const KIND: &str = "it takes a regular expression";
-    let pattern = |text: &str| Pattern::new(text).context(KIND);
-    conf.read("dfs.webhdfs.user.provider.user.pattern", pattern, &mut s.user_pattern)?;
-    conf.read("dfs.webhdfs.acl.provider.permission.pattern", pattern, &mut s.acl_pattern)?;
+    conf.read("dfs.user.home.dir.prefix", |text| Ok(text.to_string()), &mut s.homes)?;
     conf.number("dfs.replication", &mut s.replication)?;
+    let keys = keys(conf)?;
+    s.default_user = keys.default_user;
+    s.user_pattern = keys.user_pattern.unwrap_or(s.user_pattern);
+    s.acl_pattern = keys.acl_pattern.unwrap_or(s.acl_pattern);
     s.asks_proof = is_kerberos(conf)?;
-    const CSRF: &str = "dfs.webhdfs.rest-csrf";
-    let mut enabled = false;
-    conf.boolean(&format!("{CSRF}.enabled"), &mut enabled)?;
-    if enabled {
-        let mut csrf = Csrf::default();
-        conf.read(&format!("{CSRF}.custom-header"), text, &mut csrf.header)?;
-        let words = |text: &str| {
-            Ok(text.split(',').map(|word| word.trim().to_string()).collect::<Vec<_>>())
-        };
-        conf.read(&format!("{CSRF}.methods-to-ignore"), words, &mut csrf.ignored_methods)?;
-        let patterns =
-            |text: &str| text.split(',').map(|one| Regex::new(one.trim()).context(KIND)).collect();
-        conf.read(&format!("{CSRF}.browser-useragents-regex"), patterns, &mut csrf.browsers)?;
-        s.csrf = Some(csrf);
-    }
+    s.csrf = keys.has_csrf.then_some(keys.csrf);
     Ok(s)
 }
 
@@ -172,6 +206,7 @@ mod tests {
         assert_eq!(read.default_user, "web");
         conf.set("dfs.webhdfs.user.provider.user.pattern", "(");
         assert!(settings(&conf, "nn:1").is_err());
+        conf.set("dfs.webhdfs.user.provider.user.pattern", "");
         conf.set("dfs.webhdfs.enabled", "false");
         assert!(of_namenode(&conf).unwrap().is_none());
         assert!(of_datanode(&conf, "nn:1").unwrap().is_none());
