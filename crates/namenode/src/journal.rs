@@ -166,7 +166,7 @@ impl Namesystem {
         let is_finalized = AtomicBool::new(log.is_newest());
         if !log.is_newest() {
             tracing::warn!(
-                "the log stays in the format of an earlier version, which can be started again, until `cairn admin finalize`"
+                "the log stays in the format of an earlier version, which can be started again, until `cairn admin finalize-upgrade`"
             );
         }
         let retries = Arc::new(Mutex::new(retries));

@@ -61,6 +61,14 @@ fn state(node: &NameNode, out: &mut Metrics) {
     out.gauge("inodes", "Files and directories", totals.inodes);
     out.gauge("blocks", "Blocks and block groups", totals.blocks);
     out.gauge("safe_mode", "1 while changes are refused", u64::from(is_safe));
+    let held = [
+        ("restored", node.ns.restored().is_some()),
+        ("upgrade", node.ns.rollback_point().is_some()),
+    ];
+    let help = "1 while no replica is deleted, since a restored namespace is not accepted or an upgrade not finalized";
+    for (by, is_held) in held {
+        out.gauge_of("deletions_held", help, &[("by", by)], u64::from(is_held));
+    }
     let help = "Seconds by which the machine's clock has jumped ahead of the file system's, which follows it slowly";
     let jump_ms = node.ns.clock().jump_ms().unwrap_or_default();
     out.gauge("clock_jump_seconds", help, jump_ms as f64 / 1000.0);

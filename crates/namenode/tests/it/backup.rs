@@ -1,6 +1,6 @@
 //! Backups: what they restore, and what they refuse.
 
-use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish};
+use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish, page};
 use crate::journal::{entry, mkdir, names, numbered, open, open_with, options, segments};
 use crate::upgrade::{delete, deletions};
 use cairn_namenode::journal::backup::file::{BackupFile, FileError, Header, Kind};
@@ -322,7 +322,13 @@ async fn a_restored_name_node_deletes_nothing_until_that_is_accepted() {
         datanodes.push(FakeDataNode::start(&node, number, std::slice::from_ref(&new)).await);
     }
     assert_eq!((ask(false).await.restored, deletions(&datanodes).await), (Some(true), 0));
+    let told =
+        |is_held: u8| format!("cairn_namenode_deletions_held{{by=\"restored\"}} {is_held}\n");
+    assert!(page(&node, "/").await.contains("cairn admin restored --accept"));
+    assert!(page(&node, "/prom").await.contains(&told(1)));
     assert_eq!(ask(true).await.restored, Some(true));
+    assert!(!page(&node, "/").await.contains("cairn admin restored"));
+    assert!(page(&node, "/prom").await.contains(&told(0)));
     while deletions(&datanodes).await == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }

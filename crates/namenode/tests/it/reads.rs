@@ -306,3 +306,24 @@ fn sums_leave_threads_for_the_cluster() {
         node.shutdown().await;
     });
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_does_not_wait_for_the_access_time_that_it_sets() {
+    let dir = tempfile::tempdir().unwrap();
+    let precision = Duration::from_millis(1);
+    let config = NameNodeConfig { access_time_precision: precision, ..config(dir.path()) };
+    let node = NameNode::start(config).await.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    assert!(client.complete("/f", "writer", None).await);
+    let time = async || client.file_info("/f").await.unwrap().access_time;
+    let before = time().await;
+    tokio::time::sleep(20 * precision).await;
+    client.locations("/f").await;
+    let asked = Instant::now();
+    while time().await <= before {
+        assert!(asked.elapsed() < Duration::from_secs(30), "the access time stays {before}");
+        tokio::time::sleep(precision).await;
+    }
+    node.shutdown().await;
+}

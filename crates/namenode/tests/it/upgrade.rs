@@ -4,7 +4,7 @@ use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_wire::exception::class;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 
-use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish};
+use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish, page};
 
 pub async fn upgrade(
     client: &Client,
@@ -73,6 +73,10 @@ async fn an_upgrade_that_was_prepared_can_be_gone_back_from() {
     delete(&client, "/d/f").await;
     client.mkdirs("/new").await;
     assert_eq!(deletions(&datanodes).await, 0, "what was deleted may be wanted again");
+    assert!(page(&node, "/").await.contains("cairn admin rolling-upgrade finalize"));
+    assert!(
+        page(&node, "/prom").await.contains("cairn_namenode_deletions_held{by=\"upgrade\"} 1\n")
+    );
     node.shutdown().await;
 
     let node = NameNode::start(config(dir.path())).await.unwrap();

@@ -12,6 +12,7 @@ use super::buffers::Buffers;
 use super::plan::Plan;
 use super::readers::Readers;
 use super::source::{Piece, Wanted};
+use super::traced::{begun, part_of};
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::messages;
@@ -35,13 +36,18 @@ pub(crate) fn start(node: &Arc<Node>, orders: Vec<ScrubOrderProto>) {
     node.tasks.spawn(async move {
         let _turn = owner.scrubs.turn.lock().await;
         for order in orders {
-            let id = order.block.block_id as i64;
-            match obey(&owner, order).await {
-                Ok(result) => owner.scrubs.results.add(result),
-                Err(error) => tracing::warn!(block = id, %error, "refused to scrub a block"),
-            }
+            let span = begun("Scrub/block", order.block.block_id as i64);
+            part_of(span, scrub(&owner, order)).await;
         }
     });
+}
+
+async fn scrub(node: &Arc<Node>, order: ScrubOrderProto) {
+    let id = order.block.block_id as i64;
+    match obey(node, order).await {
+        Ok(result) => node.scrubs.results.add(result),
+        Err(error) => tracing::warn!(block = id, %error, "refused to scrub a block"),
+    }
 }
 
 async fn obey(node: &Arc<Node>, order: ScrubOrderProto) -> Result<ScrubbedBlockProto> {

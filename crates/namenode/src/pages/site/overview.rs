@@ -13,7 +13,7 @@ use crate::clock::wall_ms;
 pub(super) fn regions(pages: &Pages) -> Vec<Region> {
     let view = pages.now();
     vec![
-        region("safe-mode", safe_mode(&view)),
+        region("safe-mode", safe_mode(&view) + &held(pages)),
         region("figures", format!("<div class=\"cards\">{}</div>", cards(pages, &view))),
         region("members", members(pages)),
         region("layouts", layouts(pages.censuses.look().as_deref())),
@@ -30,6 +30,32 @@ fn safe_mode(view: &View) -> String {
             escape(tip)
         ),
     }
+}
+
+/// Why nothing is deleted.
+fn held(pages: &Pages) -> String {
+    let ns = &pages.node.ns;
+    let mut out = String::new();
+    if let Some(restored) = ns.restored() {
+        let moment = match restored.entry_ms {
+            0 => format!("after entry {}", number(restored.sequence)),
+            ms => format!("at {}", time(ms)),
+        };
+        out.push_str(&format!(
+            "<p>{} This is the namespace as it was {moment}. No replica is deleted until \
+             <code>cairn admin restored --accept</code>.</p>",
+            badge(Tone::Warn, "restored")
+        ));
+    }
+    if let Some(point) = ns.rollback_point() {
+        out.push_str(&format!(
+            "<p>{} It was prepared at {}. No replica is deleted until \
+             <code>cairn admin rolling-upgrade finalize</code>.</p>",
+            badge(Tone::Warn, "rolling upgrade"),
+            time(point.start_ms)
+        ));
+    }
+    out
 }
 
 fn cards(pages: &Pages, view: &View) -> String {

@@ -7,6 +7,7 @@ use super::super::buffers::Buffers;
 use super::super::claim::{Claim, Refusal};
 use super::super::plan::Target;
 use super::super::target::{self, Destination, Order};
+use super::super::traced::{begun, part_of};
 use super::MAX_WAITING;
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
@@ -28,7 +29,10 @@ pub(crate) fn start_unpacks(node: &Arc<Node>, orders: Vec<UnpackOrderProto>) {
             Ok((target, Claim::new(node, vec![block.id], 1, MAX_WAITING)?))
         });
         match taken {
-            Ok((target, claim)) => node.tasks.spawn(run(node.clone(), block, target, claim)),
+            Ok((target, claim)) => {
+                let span = begun("Unpack/block", block.id);
+                node.tasks.spawn(part_of(span, run(node.clone(), block, target, claim)));
+            }
             Err(Refusal::Busy(unit)) => tracing::info!(%unit, "this is being unpacked already"),
             Err(Refusal::Failed(error)) => {
                 tracing::warn!(block = %block.id, %error, "refused to unpack a block");
