@@ -1,6 +1,7 @@
 //! Why an operation of the client failed.
 
 use cairn_kms::{KmsError, ProviderPathError};
+use cairn_net::rpc_client::RpcError;
 use cairn_stripe::{PolicyError, UnitIndex};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::Status;
@@ -20,12 +21,12 @@ pub enum ClientError {
         message: String,
     },
     /// The NameNode could not be reached, or the connection broke.
-    #[error("NameNode {addr}: {source}")]
+    #[error("{}", of_namenode(addr, source))]
     NameNode {
         /// `host:port`.
         addr: String,
         /// What happened.
-        source: cairn_net::rpc_client::RpcError,
+        source: RpcError,
     },
     /// A server that was asked by its address could not be reached, or the connection broke.
     #[error("{addr}: {source}")]
@@ -33,7 +34,7 @@ pub enum ClientError {
         /// `host:port`.
         addr: String,
         /// What happened.
-        source: cairn_net::rpc_client::RpcError,
+        source: RpcError,
     },
     /// Talking to a DataNode failed.
     #[error("DataNode {addr}: {source}")]
@@ -204,6 +205,22 @@ fn listed(lost: &[LostUnit]) -> String {
 
 /// The result of everything that the client does.
 pub type Result<T, E = ClientError> = std::result::Result<T, E>;
+
+/// One sentence, which names the NameNode once.
+fn of_namenode(addr: &str, why: &RpcError) -> String {
+    match why {
+        RpcError::Connect { source, .. } => {
+            format!("cannot connect to the NameNode at {addr}: {source}")
+        }
+        RpcError::Lost { reason, .. } => {
+            format!("lost the connection to the NameNode at {addr}: {reason}")
+        }
+        RpcError::Timeout { method, after, .. } => {
+            format!("no answer from the NameNode at {addr} to {method} for {after:?}")
+        }
+        RpcError::Remote(_) | RpcError::Answer { .. } => format!("NameNode {addr}: {why}"),
+    }
+}
 
 impl ClientError {
     /// Whether this is Hadoop's exception of that class.

@@ -2,6 +2,7 @@
 
 use crate::Configuration;
 use anyhow::{Context, Result};
+pub use cairn_trace::is_on;
 use cairn_trace::{TraceConfig, collector};
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub fn begin(conf: &Configuration, service: &'static str) -> Result<()> {
 
 /// Waits a moment until what has ended is sent: the program may end now.
 pub async fn flush() {
-    if cairn_trace::is_on() {
+    if is_on() {
         collector::flush(PATIENCE).await;
     }
 }

@@ -119,7 +119,7 @@ impl NameNode {
             if std::mem::replace(&mut is_told, true) {
                 tracing::debug!(method, %error, "retrying a call to the NameNode");
             } else {
-                tracing::warn!(%error, "the NameNode is waited for");
+                tracing::warn!(%error, "the NameNode does not answer yet, it is asked again");
             }
             tokio::time::sleep(backoff.step()).await;
         }
