@@ -124,6 +124,9 @@ fn main() -> ExitCode {
     let words = words::understood(std::env::args_os().collect());
     let matches = command_line().get_matches_from(words);
     let cairn = Cairn::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if cairn.settings.json {
+        output::answer_with_json();
+    }
     let level = cairn.settings.log.unwrap_or(cairn.command.log_level());
     logging::begin(level, cairn.settings.log_format);
     match run(cairn, &name_of(&matches)) {

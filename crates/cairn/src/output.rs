@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use cairn_client::ClientError;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
@@ -20,10 +21,11 @@ pub fn runtime() -> Result<Runtime> {
         .context("cannot start the runtime")
 }
 
-/// Prints a line like `println!`, and ends the command quietly when nobody reads any more.
+/// Prints a line like `println!`, and ends the command quietly when nobody reads any more. Where the answer is to be
+/// JSON, a sentence becomes an object: `{"told": "..."}`.
 #[macro_export]
 macro_rules! say {
-    ($($arg:tt)*) => { $crate::output::print(format_args!("{}\n", format_args!($($arg)*))) };
+    ($($arg:tt)*) => { $crate::output::say(format_args!($($arg)*)) };
 }
 
 /// Prints a line to standard error like `eprintln!`. Where that cannot be written there is nobody to tell, and the
@@ -41,6 +43,28 @@ pub fn print_error(line: std::fmt::Arguments<'_>) {
 /// With which code a command ends when nobody reads any more what it says: 128 and the number of SIGPIPE, as with
 /// other programs. Not 0, which could be taken for a verdict.
 pub const UNREAD: u8 = 141;
+
+/// Whether what this process prints is for programs.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Has lines be JSON from now on.
+pub fn answer_with_json() {
+    IS_JSON.store(true, Ordering::Relaxed);
+}
+
+/// Writes a line to standard output.
+pub fn say(line: std::fmt::Arguments<'_>) {
+    if IS_JSON.load(Ordering::Relaxed) {
+        let text = line.to_string();
+        match text.trim_start().chars().next() {
+            Some('{' | '[') => print(format_args!("{text}\n")),
+            Some(_) => print(format_args!("{}\n", serde_json::json!({"told": text}))),
+            None => {}
+        }
+        return;
+    }
+    print(format_args!("{line}\n"));
+}
 
 /// Writes to standard output; a closed pipe (`cairn fs ls | head`) ends the process without a word.
 pub fn print(text: std::fmt::Arguments<'_>) {
@@ -134,15 +158,22 @@ pub fn megabytes_per_second(bytes: u64, time: Duration) -> f64 {
 
 /// A bar that counts bytes on a terminal, and says nothing elsewhere.
 pub fn byte_bar(total: u64, title: &str) -> ProgressBar {
+    bar(total, title, "{bytes:>10} of {total_bytes:<10} {bytes_per_sec}")
+}
+
+/// The same, which counts files.
+pub fn file_bar(total: u64, title: &str) -> ProgressBar {
+    bar(total, title, "{human_pos:>10} of {human_len} files")
+}
+
+fn bar(total: u64, title: &str, counts: &str) -> ProgressBar {
     let target = if std::io::stderr().is_terminal() {
         ProgressDrawTarget::stderr_with_hz(10)
     } else {
         ProgressDrawTarget::hidden()
     };
-    let style = ProgressStyle::with_template(
-        "{prefix:<34} {bar:28} {bytes:>10} of {total_bytes:<10} {bytes_per_sec}",
-    )
-    .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style = ProgressStyle::with_template(&format!("{{prefix:<34}} {{bar:28}} {counts}"))
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::with_draw_target(Some(total), target)
         .with_style(style)
         .with_prefix(title.to_string())

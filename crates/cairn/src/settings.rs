@@ -5,29 +5,32 @@ use crate::logging::Format;
 use anyhow::Result;
 use std::path::PathBuf;
 
+/// What help calls them together, apart from what a command has of its own.
+const ALL: &str = "Options of all commands";
+
 /// What every command takes.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Settings {
     /// Folder with core-site.xml and hdfs-site.xml (default: HADOOP_CONF_DIR)
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = ALL, value_name = "DIR")]
     pub conf: Option<PathBuf>,
     /// A configuration key; may be repeated
-    #[arg(short = 'D', global = true, value_name = "KEY=VALUE")]
+    #[arg(short = 'D', global = true, help_heading = ALL, value_name = "KEY=VALUE")]
     pub define: Vec<String>,
     /// The file system, hdfs://HOST:PORT (default: fs.defaultFS)
-    #[arg(long, global = true, value_name = "URI")]
+    #[arg(long, global = true, help_heading = ALL, value_name = "URI")]
     pub fs: Option<String>,
     /// Answer with JSON, for programs
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = ALL)]
     pub json: bool,
-    /// What to log on standard error: error, warn, info, debug or trace (default: warn; of the quick
-    /// start, which stops DataNodes itself: error)
-    #[arg(long, global = true, value_name = "LEVEL")]
+    /// What to log on standard error: error, warn, info, debug or trace (default: warn, and error for quickstart)
+    #[arg(long, global = true, help_heading = ALL, value_name = "LEVEL")]
     pub log: Option<tracing::Level>,
     /// How to log: text for people, json for programs, an object a line
     #[arg(
         long,
         global = true,
+        help_heading = ALL,
         value_name = "FORMAT",
         default_value = "text",
         hide_possible_values = true

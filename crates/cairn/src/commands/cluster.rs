@@ -1,6 +1,6 @@
 //! `cairn cluster`: a NameNode, or several, and DataNodes in this process, for scripts and tests.
 //!
-//! Prints one JSON line when it serves. Lines on standard input (`kill-datanode I`,
+//! Prints one JSON line when it serves, and sentences on a terminal. Lines on standard input (`kill-datanode I`,
 //! `start-datanode I`, `corrupt-datanode I`, `partition-datanode I [J]`, `heal-datanode I`, of several NameNodes
 //! `kill-namenode I`, `start-namenode I`, `partition-namenode I`, `heal-namenode I` and `failover [I]`, `status`, `stop`)
 //! are each answered by one JSON line.
@@ -10,6 +10,7 @@ use crate::cluster::{Cluster, Options, Volumes};
 use crate::{Settings, output};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -55,7 +56,11 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         conf: settings.configuration()?,
     };
     let mut cluster = Cluster::start(options).await?;
-    crate::say!("{}", cluster.describe());
+    let described = cluster.describe();
+    match std::io::stdout().is_terminal() && !settings.json {
+        true => crate::say!("{}", for_people(&described)),
+        false => crate::say!("{described}"),
+    }
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut listening = true;
     let mut failure = None;
@@ -87,6 +92,20 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         Some(why) => bail!("the NameNode has stopped: {why}"),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// The same on a terminal: where it serves, and what can be done.
+fn for_people(described: &Value) -> String {
+    let text = |key: &str| described[key].as_str().unwrap_or_default().to_string();
+    let datanodes = described["datanodes"].as_array().map_or(0, Vec::len);
+    format!(
+        "{} serves, with {datanodes} DataNodes; its pages are at {}\n\
+         In another terminal: export HADOOP_CONF_DIR={}\n\
+         Here: kill-datanode I, start-datanode I, status, stop, each with Enter",
+        text("fs"),
+        text("http"),
+        text("conf")
+    )
 }
 
 /// Carries out one line; the answer, and whether to stop.

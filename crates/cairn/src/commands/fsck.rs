@@ -3,11 +3,13 @@
 //! The NameNode makes the text; see its module `fsck`. Source: Hadoop 3.5.0 `DFSck`.
 
 use super::pages::{self, PageServer, Pages, encoded};
-use crate::{Settings, config};
+use crate::{Settings, config, output};
 use anyhow::{Result, bail};
 use cairn_client::FileSystem;
+use indicatif::ProgressBar;
 use serde_json::Value;
 use std::fmt::Write as _;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
@@ -47,15 +49,48 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         true => list_corrupt(&server, &target, &request).await?,
         false => {
             let mut last = String::new();
+            let bar = bar(&fs, &request).await;
+            let hides_points = !bar.is_hidden() && std::io::stdout().is_terminal();
             let print = |line: &str| {
-                crate::say!("{line}");
+                let files = files_told(line);
+                bar.inc(files);
+                if files == 0 || !hides_points {
+                    bar.suspend(|| crate::say!("{line}"));
+                }
                 last = line.to_string();
             };
-            pages::get(&server, &target, print).await?;
+            let got = pages::get(&server, &target, print).await;
+            bar.finish_and_clear();
+            got?;
             if request.json { json_status(&last) } else { exit_status(&last) }
         }
     };
     Ok(ExitCode::from(code))
+}
+
+/// How many files have been looked at, on a terminal, where the NameNode tells it.
+async fn bar(fs: &FileSystem, request: &Request) -> ProgressBar {
+    let is_told = std::io::stderr().is_terminal()
+        && !request.json
+        && !request.flags.contains(&"files")
+        && request.block_ids.is_none();
+    let summary = match is_told {
+        true => fs.content_summary(request.path()).await.ok(),
+        false => None,
+    };
+    match summary {
+        Some(summary) => output::file_bar(summary.file_count, "fsck"),
+        None => ProgressBar::hidden(),
+    }
+}
+
+/// Files that a line of nothing but points stands for.
+///
+/// Source: Hadoop 3.5.0 `NamenodeFsck#collectFileSummary`.
+fn files_told(line: &str) -> u64 {
+    const FILES: u64 = 100;
+    let is_all = line.bytes().all(|byte| byte == b'.');
+    if is_all { line.len() as u64 * FILES } else { 0 }
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -241,6 +276,13 @@ mod tests {
         assert_eq!(target("/ --json"), "/fsck?ugi=me&format=json&path=%2F");
         for wrong in ["/ -bad", "/a /b"] {
             assert!(Request::parse(&words(wrong), false).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn points_are_files() {
+        for (line, files) in [("", 0), (".", 100), ("...", 300), ("/a. ", 0), ("..x", 0)] {
+            assert_eq!(files_told(line), files, "{line}");
         }
     }
 

@@ -14,7 +14,9 @@ fn operators_ask_and_are_told() {
     assert_eq!(cluster.tool(&["admin", "upgrade", "query"]), "Upgrade finalized\n");
     assert!(cluster.tool(&["admin", "open-files"]).starts_with("Client Host"));
     cluster.tool(&["admin", "roll-edits"]);
-    cluster.tool(&["admin", "refresh-nodes"]);
+    let told = cluster.tool(&["--json", "admin", "refresh-nodes"]);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["told"], "Refresh nodes successful");
     cluster.tool(&["admin", "refresh-user-to-groups-mappings"]);
     assert!(cluster.tool(&["groups", "nobody-such"]).starts_with("nobody-such : "));
 

@@ -59,6 +59,11 @@ impl Cluster {
         serde_json::from_str(&line).unwrap()
     }
 
+    /// Where clients find it.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
     /// `host:port` of the NameNode's HTTP.
     pub fn http(&self) -> &str {
         self.http.trim_start_matches("http://")

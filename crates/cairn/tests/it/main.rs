@@ -8,6 +8,7 @@ mod clock;
 mod cluster;
 mod collector;
 mod descriptors;
+mod documents;
 mod fs;
 mod http;
 mod log;

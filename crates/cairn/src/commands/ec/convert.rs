@@ -15,7 +15,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// Flags of `cairn ec convert`.
+/// Keep files in contiguous groups, or in copies again
+///
+/// Files that were closed for a while are grouped by the DataNodes; a file stays what it is, and can be read meanwhile.
 #[derive(Debug, clap::Parser)]
 #[command(name = "cairn ec convert", disable_version_flag = true)]
 pub struct Args {
@@ -259,7 +261,7 @@ fn tell(args: &Args, policy: &str, done: &Done) {
     crate::say!("{}: {} files, {bytes}, {space} on disk", args.path, survey.files);
     if !args.dry_run {
         crate::say!(
-            "{} files converted to {policy}, {} were so already; {} directories set",
+            "converted to {policy}: {} files, and {} were so already; {} directories set",
             done.converted,
             survey.as_wanted.saturating_sub(done.converted),
             done.directories
@@ -269,11 +271,11 @@ fn tell(args: &Args, policy: &str, done: &Done) {
         (0, _) => {}
         (striped, _) if args.dry_run => {
             let bytes = output::size(survey.striped_bytes);
-            crate::say!("{striped} striped files, {bytes}, are read and written anew");
+            crate::say!("to be read and written anew: {striped} striped files, {bytes}");
         }
-        (_, (0, _)) => crate::say!("{} striped files are left as they are", survey.striped),
+        (_, (0, _)) => crate::say!("left as they are: {} striped files", survey.striped),
         (_, (files, bytes)) => {
-            crate::say!("{files} striped files, {}, read and written anew", output::size(bytes));
+            crate::say!("read and written anew: {files} striped files, {}", output::size(bytes));
         }
     }
     for (path, why) in &done.refused {

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Flags of `cairn ec status`.
+/// Show what is in contiguous groups, and what waits for one
 #[derive(Debug, clap::Parser)]
 #[command(name = "cairn ec status", disable_version_flag = true)]
 pub struct StatusArgs {}
 
-/// Flags of `cairn ec pause` and `cairn ec resume`.
+/// Have the NameNode pause work on contiguous groups, or go on with it
 #[derive(Debug, clap::Parser)]
 #[command(name = "cairn ec", disable_version_flag = true)]
 pub struct PauseArgs {

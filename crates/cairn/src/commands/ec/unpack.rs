@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Flags of `cairn ec unpack`.
+/// Give packed blocks of files replicas of their own again
 #[derive(Debug, clap::Parser)]
 #[command(name = "cairn ec unpack", disable_version_flag = true)]
 pub struct Args {
