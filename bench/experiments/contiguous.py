@@ -12,19 +12,19 @@ AT_ONCE = {"cairn.ec.contiguous.quiet-time": "0", "cairn.ec.contiguous.short-qui
 STEADY = 15
 
 
-def convert(room, system, path):
+def convert(room, system, path, policy=POLICY):
     """Converts it and waits until the copies are gone; seconds, and processor seconds of the servers."""
-    own(room, system, "ec", "-enablePolicy", "-policy", POLICY)
+    own(room, system, "ec", "-enablePolicy", "-policy", policy)
     begin, cpu = time.monotonic(), system.cpu_seconds()
-    own(room, system, "ec", "convert", "--policy", POLICY, path)
-    wait(lambda: left(room, system, path) == 0, "blocks are still to be grouped")
+    own(room, system, "ec", "convert", "--policy", policy, path)
+    wait(lambda: left(room, system, path, policy) == 0, "blocks are still to be grouped")
     # Parity is written and verified before copies go.
     return steady(system, begin, cpu)
 
 
-def left(room, system, path):
+def left(room, system, path, policy):
     """Bytes that are still to be grouped."""
-    _, told = own(room, system, "--json", "ec", "convert", "--policy", POLICY, "--dry-run", path)
+    _, told = own(room, system, "--json", "ec", "convert", "--policy", policy, "--dry-run", path)
     return json.loads(told)["bytes_to_group"]
 
 

@@ -10,7 +10,7 @@ import pathlib
 import sys
 import time
 
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from sides import cpu_seconds  # noqa: E402
@@ -81,10 +81,8 @@ class Stages:
 def stage(info):
     sums = {each["Name"].removeprefix("internal.metrics."): each["Value"] for each in info["Accumulables"]
             if each["Name"].startswith("internal.metrics.")}
-    return {"seconds": (info["Completion Time"] - info["Submission Time"]) / 1000, "tasks": info["Number of Tasks"],
-            "cpu": sums.get("executorCpuTime", 0) / 1e9, "read": sums.get("input.bytesRead", 0),
-            "written": sums.get("output.bytesWritten", 0), "shuffled": sums.get("shuffle.write.bytesWritten", 0),
-            "fetched": sums.get("shuffle.read.localBytesRead", 0)}
+    return {"from": info["Submission Time"] / 1000, "to": info["Completion Time"] / 1000,
+            "read": sums.get("input.bytesRead", 0), "written": sums.get("output.bytesWritten", 0)}
 
 
 def table(spark, folder, name, form, schema):
@@ -129,6 +127,147 @@ def plain(value):
     if isinstance(value, decimal.Decimal):
         return float(value)
     return str(value) if isinstance(value, (datetime.date, datetime.datetime)) else value
+
+
+# A line has a random key and words, 100 bytes with its end.
+LINE_LEN = 100
+KEY = "substring(value, 1, 9)"
+LINE = "concat_ws(' ', substring(md5(cast(id as string)), 1, 9), {})".format(
+    ", ".join(f"concat('word', lpad(pmod(xxhash64(id, {word}), {{words}}), 5, '0'))" for word in range(9)))
+
+
+def parts(spark, count):
+    """Has each shuffle end in so many parts, no matter how small they are."""
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    spark.conf.set("spark.sql.shuffle.partitions", str(count))
+
+
+def text_options(block):
+    return {"dfs.blocksize": str(block)} if block else {}
+
+
+@job
+def generate(spark, to, files, rows, words, block=0):
+    """Writes files of lines with `words` different words."""
+    lines = spark.range(0, files * rows, 1, files).selectExpr(f"{LINE.format(words=words)} as value")
+    lines.write.options(**text_options(block)).text(to)
+
+
+@job
+def sort(spark, source, to, files, block=0):
+    """Sorts all lines by their keys, into files one after the other."""
+    parts(spark, files)
+    lines = spark.read.text(source).selectExpr("value", f"{KEY} as key")
+    lines.repartitionByRange(files, "key").sortWithinPartitions("key").select("value") \
+        .write.options(**text_options(block)).text(to)
+
+
+@job
+def count(spark, source, to, files):
+    """Counts words."""
+    parts(spark, files)
+    words = spark.read.text(source).selectExpr("explode(split(substring(value, 11), ' ')) as word")
+    words.groupBy("word").count().selectExpr("concat_ws(' ', word, count) as value").write.text(to)
+
+
+@job
+def digest(spark, folder):
+    """Rows, and a sum over them that does not depend on their order."""
+    row = spark.read.text(folder).selectExpr("count(1)", "sum(cast(xxhash64(value) as decimal(38, 0)))").collect()[0]
+    return [row[0], str(row[1])]
+
+
+@job
+def is_sorted(spark, folder):
+    """Whether the least and the largest keys of files are in the order of the files' names."""
+    keys = spark.read.text(folder).selectExpr("input_file_name() as name", f"{KEY} as key").groupBy("name")
+    ends = sorted(map(tuple, keys.agg(functions.min("key"), functions.max("key")).collect()))
+    return all(most <= least for (_, _, most), (_, least, _) in zip(ends, ends[1:]))
+
+
+@job
+def total_count(spark, folder):
+    """How many words were counted."""
+    return spark.read.text(folder).selectExpr("sum(cast(split(value, ' ')[1] as bigint))").collect()[0][0]
+
+
+# Reads are as long, differ so much from where they come from, and so are cut in as many seeds, one of which is whole.
+READ, DIFFER = 36, 2
+SEED = READ // (DIFFER + 1)
+# Bases in a line of the reference, beside those that the next one begins with.
+ACROSS = 1000
+BASE = "substring('ACGT', 1 + pmod(xxhash64({}), 4), 1)"
+STARTS = "pmod(xxhash64(id, 7), {bases})"
+
+
+@job
+def generate_reads(spark, to, bases, reads, files):
+    """Writes a reference of random bases, and reads of it with some bases changed."""
+    base = BASE.format("p")
+    lines = spark.range(0, bases // ACROSS, 1, files).selectExpr(
+        f"concat(id * {ACROSS}, ' ', array_join(transform(sequence(id * {ACROSS}, (id + 1) * {ACROSS} + {READ - 2}), "
+        f"p -> {base}), '')) as value")
+    lines.write.text(f"{to}/reference")
+    changed = " or ".join(f"p - start = pmod(xxhash64(id, {turn}), {READ})" for turn in range(DIFFER))
+    spark.range(0, reads, 1, files).selectExpr("id", f"{STARTS.format(bases=bases)} as start").selectExpr(
+        f"concat(id, ' ', array_join(transform(sequence(start, start + {READ - 1}), "
+        f"p -> if({changed}, translate({base}, 'ACGT', 'CGTA'), {base})), '')) as value").write.text(f"{to}/reads")
+
+
+@job
+def map_reads(spark, source, to, files):
+    """Finds where reads come from: those that share a seed with a place of the reference are compared with it."""
+    parts(spark, files)
+    seeds = ", ".join(f"substring(bases, {turn * SEED + 1}, {SEED})" for turn in range(DIFFER + 1))
+    places = spark.read.text(f"{source}/reference").selectExpr("split(value, ' ') as w").selectExpr(
+        "cast(w[0] as bigint) as first", "w[1] as line").selectExpr(
+        "first", "line", f"explode(sequence(0, {ACROSS - 1})) as at").selectExpr(
+        "first + at as place", f"substring(line, at + 1, {READ}) as bases")
+    places = places.selectExpr("place", "bases", f"posexplode(array({seeds})) as (turn, seed)")
+    reads = spark.read.text(f"{source}/reads").selectExpr("split(value, ' ') as w").selectExpr(
+        "cast(w[0] as bigint) as read", "w[1] as bases")
+    reads = reads.selectExpr("read", "bases as wanted", f"posexplode(array({seeds})) as (turn, seed)")
+    # Not by sending the smaller side to all tasks: a job of MapReduce's shuffles both.
+    found = places.join(reads.hint("shuffle_merge"), ["turn", "seed"]).selectExpr(
+        "read", "place", f"levenshtein(bases, wanted, {DIFFER}) as differ")
+    found.where("differ >= 0").distinct().selectExpr("concat_ws(' ', read, place, differ) as value").write.text(to)
+
+
+@job
+def found(spark, folder, bases):
+    """How many reads were found where they come from."""
+    rows = spark.read.text(folder).selectExpr("split(value, ' ') as w").selectExpr(
+        "cast(w[0] as bigint) as id", "cast(w[1] as bigint) as place")
+    return rows.where(f"place = {STARTS.format(bases=bases)}").selectExpr("count(distinct id)").collect()[0][0]
+
+
+@job
+def write_bytes(spark, to, files, mib):
+    """Writes files of lines of 1 MiB."""
+    lines = spark.range(0, files, 1, files).selectExpr(f"explode(sequence(1, {mib})) as line")
+    lines.selectExpr(f"repeat('x', {(1 << 20) - 1}) as value").write.text(to)
+
+
+@job
+def read_bytes(spark, folder, executors):
+    """Bytes of lines, read by so many tasks."""
+    return spark.read.text(folder).coalesce(executors).selectExpr("sum(octet_length(value))").collect()[0][0]
+
+
+KEPT = {}
+
+
+@job
+def keep(spark, rows, files):
+    """Keeps lines in memory."""
+    KEPT["lines"] = spark.range(0, rows, 1, files).selectExpr(f"{LINE.format(words=1000)} as value").persist()
+    return KEPT["lines"].count()
+
+
+@job
+def write_kept(spark, to, compressor):
+    """Writes the lines in memory, compressed."""
+    KEPT["lines"].write.option("compression", compressor).text(to)
 
 
 def main():
