@@ -1,7 +1,8 @@
 //! `cairn bench`: how fast a file system of HDFS's writes and reads, Cairn's or Hadoop's, by layouts.
 //!
 //! Workers run side by side, each one operation after the other, for so many seconds of each kind. Files go into a folder
-//! of the run's own, which goes when it ends, also when it is interrupted.
+//! of the run's own, which goes when it ends, also when it is interrupted; or a run reads what an earlier one has left, as
+//! after something has happened to the cluster.
 
 mod latency;
 
@@ -77,9 +78,18 @@ pub struct Args {
     /// Which part of mixed operations are reads
     #[arg(long, value_name = "PART", default_value_t = 0.7, value_parser = part)]
     reads: f64,
-    /// Leave the files where they are
+    /// Leave the files where they are, and say where
     #[arg(long)]
     keep: bool,
+    /// Read what an earlier run left with --keep in this folder, and leave it; files say their size
+    #[arg(long, value_name = "FOLDER")]
+    from: Option<String>,
+}
+
+impl Args {
+    fn keeps(&self) -> bool {
+        self.keep || self.from.is_some()
+    }
 }
 
 fn part(text: &str) -> Result<f64> {
@@ -96,14 +106,21 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         bail!("a piece has some bytes, and no more than a file");
     }
     let fs = FileSystem::connect(config::client::read(&settings.configuration()?)?).await?;
-    let folder = format!("{}/cairn-bench-{}", args.path.trim_end_matches('/'), std::process::id());
-    fs.mkdirs(&folder, 0o755).await?;
+    let folder = match &args.from {
+        Some(folder) => folder.trim_end_matches('/').to_string(),
+        None => format!("{}/cairn-bench-{}", args.path.trim_end_matches('/'), std::process::id()),
+    };
+    if args.from.is_none() {
+        fs.mkdirs(&folder, 0o755).await?;
+    }
     let fs = Arc::new(fs);
     let ended = tokio::select! {
         done = all(&fs, &folder, &args, settings.json) => done.map(|()| ExitCode::SUCCESS),
         told = output::told_to_stop() => told.map(ExitCode::from),
     };
-    if !args.keep {
+    if args.keeps() {
+        crate::complain!("files are in {folder}");
+    } else {
         fs.delete(&folder, true).await?;
     }
     ended
@@ -112,17 +129,22 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
 async fn all(fs: &Arc<FileSystem>, folder: &str, args: &Args, as_json: bool) -> Result<()> {
     let mut rows = Vec::new();
     for layout in &args.layouts {
+        let (layout_folder, mut args) = (format!("{folder}/{layout}"), args.clone());
+        let left = match args.from.is_some() {
+            true => left(fs, &layout_folder, &mut args).await?,
+            false => 0,
+        };
         let run = Arc::new(Run {
             fs: Arc::clone(fs),
-            folder: format!("{folder}/{layout}"),
+            folder: layout_folder,
             options: options(layout)?,
-            args: args.clone(),
-            written: AtomicU64::new(0),
+            args,
+            written: AtomicU64::new(left),
             readable: AtomicU64::new(0),
             moved: AtomicU64::new(0),
         });
         fs.mkdirs(&run.folder, 0o755).await?;
-        for pattern in &args.patterns {
+        for pattern in &run.args.patterns {
             if *pattern != Pattern::Write {
                 run.have_files().await?;
             }
@@ -139,6 +161,17 @@ async fn all(fs: &Arc<FileSystem>, folder: &str, args: &Args, as_json: bool) -> 
         }
     }
     Ok(())
+}
+
+/// How many files an earlier run has left; they say how long files are.
+async fn left(fs: &FileSystem, folder: &str, args: &mut Args) -> Result<u64> {
+    let files = fs.list(folder).collect().await?;
+    let Some(len) = files.iter().map(|file| file.len).min().filter(|len| *len > 0) else {
+        bail!("no run has left whole files in {folder}");
+    };
+    args.size = len;
+    args.piece = args.piece.min(len);
+    Ok(files.len() as u64)
 }
 
 /// How files of a layout are made.
@@ -179,6 +212,8 @@ struct Done {
 /// A row of the result.
 struct Row {
     layout: String,
+    /// Where its files are, if they stay.
+    folder: Option<String>,
     pattern: Pattern,
     bytes: u64,
     took: Duration,
@@ -207,6 +242,7 @@ impl Row {
         let latencies = &self.latencies;
         json!({
             "layout": self.layout,
+            "folder": self.folder,
             "kind": self.pattern.name(),
             "operations": latencies.count(),
             "bytes": self.bytes,
@@ -340,6 +376,7 @@ impl Run {
         }
         let mut row = Row {
             layout: layout.to_string(),
+            folder: self.args.keeps().then(|| self.folder.clone()),
             pattern,
             bytes: 0,
             took: Duration::ZERO,

@@ -35,3 +35,25 @@ fn every_kind_is_done_in_each_layout_and_nothing_is_left() {
     assert_eq!(rows[2]["bytes"], rows[2]["operations"].as_u64().unwrap() * 10 * 1024);
     assert_eq!(cluster.names("/b"), Vec::<String>::new());
 }
+
+#[test]
+fn what_a_run_has_left_is_read_by_another() {
+    let cluster = Cluster::of(1, &[], Stdio::inherit());
+    cluster.fs(&["mkdir", "/b"]);
+    let run = |words: &[&str]| -> Value {
+        let same = ["--layouts", "1x", "--concurrency", "2", "--seconds", "1", "--json"];
+        let told = cluster.tool(&[&["bench", "/b"], words, &same].concat());
+        serde_json::from_str(&told).unwrap()
+    };
+    let wrote = run(&["--patterns", "write", "--size", "100k", "--piece", "1k", "--keep"]);
+    let folder = wrote[0]["folder"].as_str().unwrap();
+    let (parent, layout) = folder.rsplit_once('/').unwrap();
+    assert_eq!(layout, "1x");
+    let files = cluster.names(folder);
+    assert_eq!(files.len() as u64, wrote[0]["operations"]);
+
+    let read = run(&["--patterns", "read,random", "--from", parent]);
+    assert_eq!(read[0]["bytes"], read[0]["operations"].as_u64().unwrap() * 100 * 1024);
+    assert!(read[1]["operations"].as_u64().unwrap() > 0, "{read}");
+    assert_eq!(cluster.names(folder), files);
+}
