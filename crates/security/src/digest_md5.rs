@@ -181,6 +181,12 @@ impl DigestServer {
     }
 }
 
+/// The identifier of the token that a client's answer names, if it is one that can be read.
+pub(crate) fn identifier(response: &[u8]) -> Option<Vec<u8>> {
+    let response = Directives::parse(response).ok()?;
+    STANDARD.decode(response.need("username").ok()?).ok()
+}
+
 /// The client's side of one exchange.
 pub struct DigestClient {
     service: Service,

@@ -14,7 +14,7 @@ use cairn_wire::proto::common::{
 };
 
 use crate::block_token::BlockTokenId;
-use crate::digest_md5::{DigestServer, NONCE_LEN, Service};
+use crate::digest_md5::{self, DigestServer, NONCE_LEN, Service};
 use crate::gssapi::{Context, GssServer, GssStep};
 use crate::sasl::Layer;
 use crate::token::DelegationTokenId;
@@ -113,6 +113,21 @@ impl ServerHandshake {
             nonce,
             messages: 0,
         }
+    }
+
+    /// The identifier of the token that a message names, if it names one that is about to be judged: whoever asks before it
+    /// is taken can wait for what says whether there is such a token. Nothing is proven by that.
+    pub fn token_named(&self, message: &RpcSaslProto) -> Option<Vec<u8>> {
+        let is_token = match message.state() {
+            State::Initiate => message
+                .auths
+                .first()
+                .is_some_and(|auth| (auth.method.as_str(), auth.mechanism.as_str()) == TOKEN),
+            State::Response => self.gssapi.is_none() && self.digest.is_some(),
+            _ => false,
+        };
+        let response = message.token.as_deref().filter(|_| is_token)?;
+        digest_md5::identifier(response)
     }
 
     /// Takes a message. After an error there is nothing more to say.

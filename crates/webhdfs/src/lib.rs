@@ -120,7 +120,7 @@ impl WebHdfs {
         let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         let peer = request.peer.unwrap_or(nowhere);
         let (user, token) = match self.settings.asks_proof {
-            true => self.shown(request, &p)?,
+            true => self.shown(request, &p).await?,
             false => (self.named(&p)?, None),
         };
         if let Role::Gateway { guard: Some(guard), .. } = &self.role {
@@ -191,7 +191,7 @@ impl WebHdfs {
     /// Who has shown to ask, by a ticket, for which it may say that it asks for another, or by a token.
     ///
     /// Source: Hadoop 3.5.0 `JspHelper#getUGI`, `#checkUsername`.
-    fn shown(
+    async fn shown(
         &self,
         request: &Request,
         p: &Params<'_>,
@@ -202,7 +202,7 @@ impl WebHdfs {
                 let token = token.ok_or_else(|| Failure::argument("delegation is no token"))?;
                 let user = match &self.role {
                     Role::NameNode { names, .. } | Role::Gateway { names, .. } => {
-                        names.user_of_token(&token)?
+                        names.user_of_token(&token).await?
                     }
                     Role::DataNode { files } => files.user_of_token(&token)?,
                 };
@@ -329,11 +329,15 @@ mod tests {
             Box::pin(async { Err(RemoteException::new(class::IO, "no calls")) })
         }
 
-        fn user_of_token(&self, token: &Token) -> Result<UserInfo, RemoteException> {
-            match token.password == b"right" {
+        fn user_of_token<'a>(
+            &'a self,
+            token: &'a Token,
+        ) -> Boxed<'a, Result<UserInfo, RemoteException>> {
+            let told = match token.password == b"right" {
                 true => Ok(UserInfo { by: Authentication::Token, ..UserInfo::simple("ann") }),
                 false => Err(RemoteException::new(class::INVALID_TOKEN, "Invalid token")),
-            }
+            };
+            Box::pin(async { told })
         }
     }
 
@@ -353,7 +357,8 @@ mod tests {
         };
         let request = Request::new(Method::GET, &format!("/?{query}")).unwrap();
         let request = Request { user: ticket.map(by), ..request };
-        let shown = web.shown(&request, &Params::of(&request));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let shown = runtime.block_on(web.shown(&request, &Params::of(&request)));
         let (user, _) = shown.map_err(|failure| failure.to_string())?;
         Ok(format!("{}/{}", user.effective, user.real.unwrap_or_default()))
     }

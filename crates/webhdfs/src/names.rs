@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use cairn_net::rpc_server::{Call, LocalService, UserInfo};
-use cairn_process::disk_work::may_wait;
 use cairn_security::token::Token;
 use prost::Message;
 
@@ -33,9 +32,9 @@ pub(crate) enum Names {
 
 impl Names {
     /// For whom a token speaks. A NameNode elsewhere judges it when it is used.
-    pub(crate) fn user_of_token(&self, token: &Token) -> Result<UserInfo, Failure> {
+    pub(crate) async fn user_of_token(&self, token: &Token) -> Result<UserInfo, Failure> {
         match self {
-            Names::Here(service) => Ok(may_wait(|| service.user_of_token(token))?),
+            Names::Here(service) => Ok(service.user_of_token(token).await?),
             Names::Elsewhere(files) => files.user_of_token(token),
         }
     }

@@ -89,6 +89,7 @@ pub(super) async fn serve<S: Service>(
         outbox: Arc::clone(&outbox),
         shared,
         sasl: None,
+        named: None,
         identity: None,
         opening: None,
         context: None,
@@ -121,6 +122,13 @@ struct Opening {
     retry_count: i32,
 }
 
+/// A word of a handshake that names a token.
+struct Named {
+    identifier: Vec<u8>,
+    message: RpcSaslProto,
+    retry_count: i32,
+}
+
 /// Who a connection speaks for, once it may.
 struct Context {
     user: Arc<UserInfo>,
@@ -134,6 +142,8 @@ struct Connection<S> {
     shared: Arc<Shared<S>>,
     /// The client asked for SASL, and is neither known nor switched to SIMPLE yet.
     sasl: Option<ServerHandshake>,
+    /// A word of it that names a token, until that can be judged.
+    named: Option<Named>,
     /// Who the client has shown to be.
     identity: Option<server::Identity>,
     /// Until it is judged.
@@ -254,6 +264,11 @@ impl<S: Service> Connection<S> {
                 Err(error) => return Err(error.into()),
             };
             self.take_frame(frame, memory)?;
+            if let Some(named) = self.named.take() {
+                self.shared.service.await_token(&named.identifier).await;
+                let taken = self.go_on(named.message);
+                taken.or_else(|error| self.refuse(rpc::CALL_ID_SASL, named.retry_count, error))?;
+            }
             if let Some(opening) = self.opening.take() {
                 self.open(opening).await?;
             }
@@ -350,7 +365,7 @@ impl<S: Service> Connection<S> {
             rpc::CALL_ID_SASL if self.sasl.is_none() => {
                 Err(invalid("SASL protocol not requested by client"))
             }
-            rpc::CALL_ID_SASL => self.take_sasl(request.rest),
+            rpc::CALL_ID_SASL => self.take_sasl(request.header.retry_count(), request.rest),
             rpc::CALL_ID_PING => Ok(()),
             other => Err(invalid(format!("Unknown out of band call #{other}"))),
         }
@@ -389,7 +404,7 @@ impl<S: Service> Connection<S> {
     }
 
     /// Source: Hadoop 3.5.0 `Server.Connection#saslReadAndProcess`.
-    fn take_sasl(&mut self, mut rest: Bytes) -> Result<(), RemoteException> {
+    fn take_sasl(&mut self, retry_count: i32, mut rest: Bytes) -> Result<(), RemoteException> {
         let what = "RpcSaslProto";
         let message: RpcSaslProto =
             rpc::take_delimited(&mut rest, what).map_err(|error| undecodable(what, &error))?;
@@ -397,6 +412,18 @@ impl<S: Service> Connection<S> {
             let (message, code) = ("Server is not wrapping data", Code::FatalInvalidRpcHeader);
             return Err(RemoteException::with_code(class::SASL, message, code));
         }
+        let names = self.sasl.as_ref().and_then(|handshake| handshake.token_named(&message));
+        match names {
+            Some(identifier) => {
+                self.named = Some(Named { identifier, message, retry_count });
+                Ok(())
+            }
+            None => self.go_on(message),
+        }
+    }
+
+    /// Has the handshake take a word.
+    fn go_on(&mut self, message: RpcSaslProto) -> Result<(), RemoteException> {
         let Some(handshake) = &mut self.sasl else { return Ok(()) };
         let authority = self.shared.service.authority().unwrap_or(&Believing);
         // The Kerberos library and what knows of tokens look into files.

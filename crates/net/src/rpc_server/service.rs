@@ -6,6 +6,7 @@ use super::metrics::RpcMetrics;
 use super::who;
 use crate::Boxed;
 use crate::reach::Reach;
+use cairn_process::disk_work::may_wait;
 use cairn_security::server::Authority;
 use cairn_security::token::{Token, is_same};
 use cairn_wire::RemoteException;
@@ -37,6 +38,14 @@ pub trait Service: Send + Sync + 'static {
         None
     }
 
+    /// Ends as soon as [`Service::authority`] can judge the token with that identifier, or is to judge it all the same. Who
+    /// asks has shown nothing yet, so the wait is to be bounded, and to cost nothing. Nothing else is read from the
+    /// connection meanwhile.
+    fn await_token(&self, identifier: &[u8]) -> impl Future<Output = ()> + Send {
+        let _ = identifier;
+        std::future::ready(())
+    }
+
     /// Whether a connection from `peer` may speak `protocol`, if it names one, for `user`; an error closes it, told to the
     /// client. Nothing else is read from it meanwhile. The default lets every user in as itself and nobody as another.
     ///
@@ -57,8 +66,11 @@ pub trait LocalService: Send + Sync + 'static {
     /// Answers a call as if it came over a connection of its own: whether its user may make it is asked first.
     fn call_here(&self, call: Call) -> Boxed<'_, Result<Vec<u8>, RemoteException>>;
 
-    /// For whom a token speaks, if it is good. May wait for a disk.
-    fn user_of_token(&self, token: &Token) -> Result<UserInfo, RemoteException>;
+    /// For whom a token speaks, if it is good.
+    fn user_of_token<'a>(
+        &'a self,
+        token: &'a Token,
+    ) -> Boxed<'a, Result<UserInfo, RemoteException>>;
 }
 
 impl<S: Service> LocalService for S {
@@ -72,14 +84,20 @@ impl<S: Service> LocalService for S {
         })
     }
 
-    fn user_of_token(&self, token: &Token) -> Result<UserInfo, RemoteException> {
+    fn user_of_token<'a>(
+        &'a self,
+        token: &'a Token,
+    ) -> Boxed<'a, Result<UserInfo, RemoteException>> {
         let invalid = || RemoteException::new(class::INVALID_TOKEN, "Invalid token");
-        let authority = self.authority().ok_or_else(invalid)?;
-        let (identity, password) = authority.token(&token.identifier)?;
-        if !is_same(&password, &token.password) {
-            return Err(invalid());
-        }
-        who::user(Some((&identity, authority)), UserInformationProto::default())
+        Box::pin(async move {
+            let authority = self.authority().ok_or_else(invalid)?;
+            self.await_token(&token.identifier).await;
+            let (identity, password) = may_wait(|| authority.token(&token.identifier))?;
+            if !is_same(&password, &token.password) {
+                return Err(invalid());
+            }
+            who::user(Some((&identity, authority)), UserInformationProto::default())
+        })
     }
 }
 

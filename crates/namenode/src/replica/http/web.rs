@@ -36,7 +36,10 @@ impl LocalService for Numbered {
         self.service.call_here(Call { client_id, call_id, retry_count: 0, ..call })
     }
 
-    fn user_of_token(&self, token: &Token) -> Result<UserInfo, RemoteException> {
+    fn user_of_token<'a>(
+        &'a self,
+        token: &'a Token,
+    ) -> Boxed<'a, Result<UserInfo, RemoteException>> {
         self.service.user_of_token(token)
     }
 }
@@ -104,8 +107,11 @@ mod tests {
             Box::pin(async { Ok(told) })
         }
 
-        fn user_of_token(&self, _: &Token) -> Result<UserInfo, RemoteException> {
-            Ok(UserInfo::simple("ann"))
+        fn user_of_token<'a>(
+            &'a self,
+            _: &'a Token,
+        ) -> Boxed<'a, Result<UserInfo, RemoteException>> {
+            Box::pin(async { Ok(UserInfo::simple("ann")) })
         }
     }
 
