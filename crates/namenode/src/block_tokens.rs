@@ -1,6 +1,10 @@
 //! Who issues block tokens: this NameNode, or nobody.
 //!
-//! Keys are made anew at each start, and are no part of the log: DataNodes keep those of before until these end.
+//! Keys are made anew at each start of the process, and are no part of the log: DataNodes keep those of before until these
+//! end. Each member of a quorum has keys of its own, and gives them to DataNodes while it follows too, so that they take its
+//! tokens from the moment that it leads. Tokens of who led before stay good: DataNodes have the keys of all members.
+//!
+//! Source: Hadoop 3.5.0 `BlockTokenSecretManager`, `BPOfferService#processCommandFromStandby`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, RwLock};
@@ -27,7 +31,10 @@ pub struct BlockTokenConfig {
     pub form: Form,
 }
 
-/// What issues block tokens.
+/// How soon it is tried again to make a key where that failed.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// What issues block tokens: one in a process, whatever it is among the members of a quorum.
 pub(crate) struct BlockTokens(Option<Keyed>);
 
 struct Keyed {
@@ -127,27 +134,46 @@ impl BlockTokens {
 
     /// Rolls the keys from time to time.
     pub(crate) async fn look_after_keys(&self, worker: &Worker) {
-        let Some(keyed) = &self.0 else { return };
-        loop {
-            worker.rest(tokio::time::sleep(keyed.key_interval)).await;
-            match self.roll() {
-                Ok(()) => tracing::info!("a new key proves block tokens"),
-                Err(error) => {
-                    tracing::warn!(%error, "the keys of block tokens are not changed");
-                    worker.failed(error);
-                }
+        while let Some(rest) = self.rest() {
+            worker.rest(tokio::time::sleep(rest)).await;
+            if let Err(error) = self.roll_if_due() {
+                tracing::warn!(%error, "the keys of block tokens are not changed");
+                worker.failed(error);
+                worker.rest(tokio::time::sleep(AGAIN)).await;
             }
         }
     }
 
-    /// Has the next key prove tokens from now on.
-    fn roll(&self) -> Result<(), getrandom::Error> {
+    /// The same while no NameNode of this process leads, whose work it is otherwise.
+    pub(crate) async fn roll_unasked(&self) {
+        while let Some(rest) = self.rest() {
+            tokio::time::sleep(rest).await;
+            if let Err(error) = self.roll_if_due() {
+                tracing::warn!(%error, "the keys of block tokens are not changed");
+                tokio::time::sleep(AGAIN).await;
+            }
+        }
+    }
+
+    /// How long it is until the next key is due; `None` where there are none.
+    fn rest(&self) -> Option<Duration> {
+        let keyed = self.0.as_ref()?;
+        Some(keyed.key_interval.saturating_sub(held(&keyed.changed).elapsed()))
+    }
+
+    /// Has the next key prove tokens from now on, if the present one has for as long as it may.
+    fn roll_if_due(&self) -> Result<(), getrandom::Error> {
         let Some(keyed) = &self.0 else { return Ok(()) };
+        let mut changed = held(&keyed.changed);
+        if changed.elapsed() < keyed.key_interval {
+            return Ok(());
+        }
         let random = random()?;
         let mut keys = held_write(&keyed.keys);
         *keys = Arc::new(keys.rolled(now_ms(), random));
         drop(keys);
-        *held(&keyed.changed) = Instant::now();
+        *changed = Instant::now();
+        tracing::info!("a new key proves block tokens");
         Ok(())
     }
 }

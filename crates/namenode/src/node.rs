@@ -86,7 +86,7 @@ pub struct NameNode {
     /// Turns to walk over large trees for clients. More than these would leave no thread for what else may wait.
     pub(crate) walks: Arc<Semaphore>,
     /// What issues block tokens.
-    pub(crate) block_tokens: BlockTokens,
+    pub(crate) block_tokens: Arc<BlockTokens>,
     /// Users' groups.
     pub groups: Groups,
     /// The user who may do everything.

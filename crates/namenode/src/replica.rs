@@ -36,6 +36,7 @@ use cairn_process::held::held;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
+use crate::block_tokens::BlockTokens;
 use crate::config::NameNodeConfig;
 use crate::config::quorum::QuorumConfig;
 use crate::handing_on::Secret;
@@ -104,9 +105,6 @@ pub async fn found(config: NameNodeConfig) -> Result<bool, ReplicaError> {
 /// Starts a member. Must run inside a tokio runtime with time and I/O.
 pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaError> {
     let quorum = config.quorum.clone().ok_or(ReplicaError::NoQuorum)?;
-    if config.security.is_some() || config.block_tokens.is_some() {
-        return Err(ReplicaError::Unsupported("Kerberos and block tokens"));
-    }
     if config.roll_back {
         return Err(ReplicaError::Unsupported(
             "going back to where a rolling upgrade was prepared, other than with --found-quorum",
@@ -130,13 +128,15 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
         groups: Groups::new(&config.groups),
         superuser: config.permissions_enabled.then(|| superuser.clone()),
         supergroup: config.supergroup.clone(),
+        security: config.security.clone(),
     };
     let kept = Arc::new(KeptReports::new(&config));
+    let block_tokens = run::block_tokens(&config)?;
     let secret = Secret::of(key.bytes());
     let front = Front::new(
         standing.clone(),
         (&quorum, Arc::clone(&member)),
-        (operators, Arc::clone(&kept)),
+        (operators, Arc::clone(&kept), Arc::clone(&block_tokens)),
         secret.clone(),
     );
     let front = Arc::new(front.map_err(quorum::StartError::Random)?);
@@ -159,6 +159,7 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
         door,
         web_addrs,
         kept,
+        block_tokens: Arc::clone(&block_tokens),
         standing: tells,
         rpc: (rpc_addr, metrics),
         stop: stopped.clone(),
@@ -170,6 +171,13 @@ pub async fn start(config: NameNodeConfig) -> Result<RunningReplica, ReplicaErro
         tokio::select! {
             () = until => {}
             () = watch => {}
+        }
+    });
+    let until = run::until_stopped(stopped.clone());
+    serving.spawn(async move {
+        tokio::select! {
+            () = until => {}
+            () = block_tokens.roll_unasked() => {}
         }
     });
     serving.spawn(rpc.serve(Arc::clone(&front), run::until_stopped(stopped)));
@@ -209,6 +217,7 @@ struct Roles {
     web_addrs: WebAddrs,
     /// What DataNodes have told while it does not lead.
     kept: Arc<KeptReports>,
+    block_tokens: Arc<BlockTokens>,
     standing: watch::Sender<Standing>,
     rpc: (SocketAddr, Arc<RpcMetrics>),
     stop: watch::Receiver<bool>,
@@ -254,7 +263,7 @@ impl Roles {
                 return Ok(Next::End);
             }
             if let Some(snapshot) = self.member.snapshot() {
-                self.front.reads().read_from(None, 0);
+                reading::end(&self.front);
                 drop(follower);
                 self.install(snapshot);
                 follower = self.open()?;
@@ -301,7 +310,8 @@ impl Roles {
         let follower = Follower::open(&self.config.name_dir, &self.options)?;
         self.front.know(follower.as_ref().map(|follower| follower.identity().clone()));
         if let Some(follower) = &follower {
-            let outside = (self.standing.subscribe(), self.rpc.clone());
+            let block_tokens = Arc::clone(&self.block_tokens);
+            let outside = (self.standing.subscribe(), self.rpc.clone(), block_tokens);
             let configured = (&self.config, self.options.superuser.as_str());
             reading::begin(&self.front, follower, configured, &self.kept, outside);
         }
@@ -380,6 +390,7 @@ impl Roles {
             door: &self.door,
             web_addrs: self.web_addrs,
             kept: &self.kept,
+            block_tokens: &self.block_tokens,
             standing: &self.standing,
             rpc: &self.rpc,
             stop: &self.stop,
@@ -446,6 +457,7 @@ struct Serves<'a> {
     door: &'a Door,
     web_addrs: WebAddrs,
     kept: &'a Arc<KeptReports>,
+    block_tokens: &'a Arc<BlockTokens>,
     standing: &'a watch::Sender<Standing>,
     rpc: &'a (SocketAddr, Arc<RpcMetrics>),
     stop: &'a watch::Receiver<bool>,
@@ -462,6 +474,7 @@ impl Serves<'_> {
             standing: self.standing.subscribe(),
             lead: Arc::clone(lead),
             kept: Arc::clone(self.kept),
+            block_tokens: Arc::clone(self.block_tokens),
         };
         self.standing.send_replace(Standing::Leads { term });
         let running = match NameNode::start_within(self.config.clone(), outside).await {

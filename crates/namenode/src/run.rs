@@ -9,8 +9,8 @@ mod opening;
 mod site;
 mod web_ports;
 
-pub(crate) use assembly::reading;
 use assembly::{Parts, open_audit};
+pub(crate) use assembly::{Shared, block_tokens, reading};
 pub use error::StartError;
 use opening::complete_blocks;
 pub(crate) use opening::{
@@ -37,6 +37,7 @@ use cairn_process::lasting;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::block_tokens::BlockTokens;
 use crate::caching;
 use crate::config::NameNodeConfig;
 use crate::contiguous;
@@ -185,6 +186,10 @@ impl NameNode {
                 None => WebPorts::open(&config).await?,
             };
             let kept = outside.as_ref().map(|outside| Arc::clone(&outside.kept));
+            let block_tokens = match &outside {
+                Some(outside) => Arc::clone(&outside.block_tokens),
+                None => block_tokens(&config)?,
+            };
             let (rpc_metrics, lead, standing, own_addr) = match outside {
                 Some(Outside { rpc_addr, rpc_metrics, lead, standing, .. }) => {
                     (rpc_metrics, Some(lead), standing, rpc_addr)
@@ -206,9 +211,10 @@ impl NameNode {
                 audit,
                 ranger,
                 rpc: (rpc_addr, rpc_metrics),
+                block_tokens,
                 http_addr: web_ports.addrs().http,
             };
-            let node = parts.assemble()?;
+            let node = parts.assemble();
             let teller = Teller {
                 keeper: Arc::clone(&node.keeper),
                 reader: node.ns.reader(),
@@ -283,6 +289,8 @@ pub(crate) struct Outside {
     pub lead: Arc<Lead>,
     /// What DataNodes have told before.
     pub kept: Arc<KeptReports>,
+    /// What issues block tokens, also while another one leads.
+    pub block_tokens: Arc<BlockTokens>,
 }
 
 /// Where a NameNode listens.

@@ -1,7 +1,10 @@
 //! Who may connect to a NameNode that believes nobody's word.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use cairn_net::rpc_client::SharedCredentials;
 use cairn_net::rpc_server::{Authentication, UserInfo};
 use cairn_security::gssapi::Acceptor;
 use cairn_security::server::Offers;
@@ -13,6 +16,28 @@ use cairn_wire::exception::class;
 pub(crate) const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
 /// That of their signs of life.
 pub(crate) const LIFELINE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeLifelineProtocol";
+
+/// The protocol by which members of a quorum hand calls on: in it they say for whom others call, and are believed.
+pub const HANDED_ON: &str = "cairn.HandedOnProtocol";
+
+/// How the members of a quorum show each other who they are.
+#[derive(Clone)]
+pub struct MemberSecurity {
+    /// Who may hand calls on: the principals of the members; with `_HOST` that of any host.
+    pub principals: Vec<String>,
+    /// What shows the member whose RPC is at a host, as the configuration names it, who this one is.
+    pub shows: ShowsHost,
+}
+
+/// What shows whoever is at a host who this process is.
+pub type ShowsHost = Arc<dyn Fn(&str) -> SharedCredentials + Send + Sync>;
+
+impl fmt::Debug for MemberSecurity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("MemberSecurity");
+        shown.field("principals", &self.principals).finish_non_exhaustive()
+    }
+}
 
 /// What a NameNode needs to know of Kerberos.
 #[derive(Clone, Debug)]
@@ -31,6 +56,8 @@ pub struct SecurityConfig {
     pub token_key_interval: Duration,
     /// Makes a security context for the NameNode's principal. The binary gives it.
     pub acceptor: Acceptor,
+    /// What a member of a quorum needs.
+    pub members: Option<MemberSecurity>,
 }
 
 impl SecurityConfig {
@@ -53,14 +80,20 @@ impl SecurityConfig {
                 None
             }
         };
-        let Some(protocol) = protocol.filter(|name| [DATANODE, LIFELINE].contains(name)) else {
-            return Ok(());
+        let (protocol, only) = match protocol {
+            Some(name @ (DATANODE | LIFELINE)) => {
+                (name, std::slice::from_ref(&self.datanode_principal))
+            }
+            Some(name @ HANDED_ON) => {
+                (name, self.members.as_ref().map_or(&[][..], |members| &members.principals))
+            }
+            _ => return Ok(()),
         };
-        let is_datanode = |name: &String| KerberosName::is_one_of(name, &self.datanode_principal);
-        if principal.is_some_and(is_datanode) {
+        let is_allowed = |name: &String| only.iter().any(|one| KerberosName::is_one_of(name, one));
+        if principal.is_some_and(is_allowed) {
             return Ok(());
         }
-        let (user, by, only) = (&user.effective, user.by.name(), &self.datanode_principal);
+        let (user, by, only) = (&user.effective, user.by.name(), only.join(", "));
         Err(RemoteException::new(
             class::AUTHORIZATION,
             format!(
@@ -75,7 +108,8 @@ mod tests {
     use super::*;
     use cairn_security::Protection;
     use cairn_security::SaslError;
-    use std::sync::Arc;
+    use cairn_security::client::ShownToken;
+    use cairn_security::digest_md5::Secret;
 
     fn kerberos(principal: &str) -> UserInfo {
         let (effective, principal) = (principal.to_owned(), principal.to_owned());
@@ -97,6 +131,7 @@ mod tests {
             token_renewal: Duration::from_secs(3),
             token_key_interval: Duration::from_secs(5),
             acceptor: Acceptor(Arc::new(|| Err(SaslError::new("none")))),
+            members: None,
         };
         let client = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
         let any = config("dn/_HOST@R");
@@ -116,5 +151,21 @@ mod tests {
             assert!(!may(&any, &acts, protocol));
             assert!(!may(&config("dn/two@R"), &kerberos("dn/one@R"), protocol));
         }
+        // Nobody hands calls on where there are no members, and members only where there are.
+        assert!(!may(&any, &kerberos("nn/one@R"), HANDED_ON));
+        let secret = Secret { identifier: Vec::new(), password: Vec::new() };
+        let none = SharedCredentials(Arc::new(ShownToken(secret)));
+        let principals = vec!["nn/one@R".to_string(), "nn/two@R".to_string()];
+        let members = MemberSecurity { principals, shows: Arc::new(move |_| none.clone()) };
+        let member = SecurityConfig { members: Some(members), ..config("dn/_HOST@R") };
+        assert!(may(&member, &kerberos("nn/one@R"), HANDED_ON));
+        assert!(may(&member, &kerberos("nn/two@R"), HANDED_ON));
+        for other in ["nn/three@R", "nn/one@OTHER", "nn@R", "dn/one@R", "ann@R"] {
+            assert!(!may(&member, &kerberos(other), HANDED_ON), "{other}");
+        }
+        let acts = UserInfo { real: Some("nn".into()), ..kerberos("nn/one@R") };
+        let token = UserInfo { by: Authentication::Token, ..kerberos("nn/one@R") };
+        assert!(!may(&member, &acts, HANDED_ON) && !may(&member, &token, HANDED_ON));
+        assert!(!may(&member, &UserInfo::simple("nn"), HANDED_ON));
     }
 }

@@ -153,6 +153,10 @@ fn speak(client: &Client, server: &Server) -> Result<Known, String> {
     let mut other = ServerHandshake::new([2; 30]);
     let mut message = first;
     loop {
+        // Who begins with a token names it, before it is judged.
+        let begins = client.token.as_ref().filter(|_| !message.auths.is_empty());
+        let named = begins.map(|token| token.identifier.clone());
+        assert_eq!(other.token_named(&message), named);
         let step = other.take(message, server).map_err(|error| error.to_string())?;
         let (reply, known) = match step {
             Step::Reply(reply) => (reply, None),

@@ -10,7 +10,8 @@ use cairn_kerberos::{Store, Ticket};
 use cairn_keys::{BOOLEAN, Kind, MILLIS, OPTIONAL_TEXT, SECONDS, keys};
 use cairn_namenode::NameNodeConfig;
 use cairn_namenode::block_tokens::BlockTokenConfig;
-use cairn_namenode::security::SecurityConfig;
+use cairn_namenode::config::quorum::{MemberConfig, QuorumConfig};
+use cairn_namenode::security::{MemberSecurity, SecurityConfig};
 use cairn_net::http::HttpAuth;
 use cairn_net::rpc_client::SharedCredentials;
 use cairn_security::block_token::Form;
@@ -248,9 +249,10 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let has_tokens = c.block_tokens.is_some();
     let open = "whoever reaches a DataNode could read everything, as dfs.block.access.token.enable is not true";
     let (protections, _) = common(conf, NAMENODE, (!has_tokens).then_some(open))?;
-    let address = match conf.get("dfs.namenode.rpc-address") {
-        Some(address) => Some(address),
-        None => match conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
+    let address = match (&c.quorum, conf.get("dfs.namenode.rpc-address")) {
+        (Some(quorum), _) => Some(quorum.members[&quorum.id].rpc.clone()),
+        (None, Some(address)) => Some(address),
+        (None, None) => match conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
             Some(uri) => Some(NameNodes::of(conf, &uri)?.only("Cairn has")?),
             None => None,
         },
@@ -274,6 +276,10 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     c.superuser.get_or_insert(superuser);
     let datanode_principal = need(conf, DATANODE.0)?;
     KerberosName::parse(&datanode_principal).context(DATANODE.0)?;
+    let members = match &c.quorum {
+        Some(quorum) => Some(members(conf, quorum, &principal, &protections)?),
+        None => None,
+    };
     let acceptor =
         Acceptor(Arc::new(move || cairn_kerberos::accept(&principal, &Store::default())));
     let keys = keys(conf)?;
@@ -286,6 +292,7 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         token_renewal: keys.delegation_renewal,
         token_key_interval: keys.delegation_key_interval,
         acceptor,
+        members,
     });
     c.http_auth = http_auth(conf, &PAGES, &http_host, http_rules)?;
     if c.http_auth.is_none() {
@@ -295,6 +302,46 @@ pub fn of_namenode(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         c.web = None;
     }
     Ok(())
+}
+
+/// How the members of a quorum show each other who they are, of whom this one has the principal `own`. What they send each
+/// other has what proves tokens, so it is not to be readable.
+fn members(
+    conf: &Configuration,
+    quorum: &QuorumConfig,
+    own: &str,
+    protections: &[Protection],
+) -> Result<MemberSecurity> {
+    if quorum.tls.is_none() {
+        bail!(
+            "{AUTHENTICATION} is kerberos, and cairn.quorum.tls is not true: whoever reads what NameNodes send each other \
+             would have what proves tokens"
+        );
+    }
+    let named = need(conf, NAMENODE.0)?;
+    let host = |rpc: &str| rpc.rsplit_once(':').map_or(rpc, |(host, _)| host).to_string();
+    let at = |member: &MemberConfig| principal_at(&named, &host(&member.rpc));
+    let principals = quorum.members.values().map(at).collect();
+    let (own, protections) = (own.to_string(), protections.to_vec());
+    let shows = move |host: &str| {
+        let ticket = Ticket {
+            principal: Some(own.clone()),
+            store: Store::default(),
+            server: principal_at(&named, host),
+            protections: protections.clone(),
+            allows_simple: false,
+        };
+        SharedCredentials(Arc::new(ticket))
+    };
+    Ok(MemberSecurity { principals, shows: Arc::new(shows) })
+}
+
+/// The principal of the NameNode at a host; where that is an address, which no principal names, that of any host.
+fn principal_at(named: &str, host: &str) -> String {
+    match host.parse::<IpAddr>() {
+        Ok(_) => named.to_string(),
+        Err(_) => server_principal(named, host),
+    }
 }
 
 /// Reads what a DataNode needs, likewise.
@@ -588,6 +635,39 @@ mod tests {
         for told in refused(&conf) {
             assert!(told.contains("HTTP/HOST@REALM"), "{told}");
         }
+    }
+
+    #[test]
+    fn members_of_a_quorum_know_each_other_and_speak_tls() {
+        if !cairn_kerberos::IS_BUILT_IN {
+            return;
+        }
+        let mut conf = secure();
+        for (key, value) in [
+            ("dfs.nameservices", "ns"),
+            ("dfs.ha.namenodes.ns", "nn1,nn2,nn3"),
+            ("dfs.namenode.rpc-address.ns.nn1", "localhost:8020"),
+            ("dfs.namenode.rpc-address.ns.nn2", "Two.example.com:8020"),
+            ("dfs.namenode.rpc-address.ns.nn3", "127.0.0.3:8020"),
+            ("cairn.quorum.address.ns.nn1", "localhost:8021"),
+            ("cairn.quorum.address.ns.nn2", "two.example.com:8021"),
+            ("cairn.quorum.address.ns.nn3", "127.0.0.3:8021"),
+            ("dfs.ha.namenode.id", "nn1"),
+            ("cairn.quorum.key-file", "/etc/cairn/quorum.key"),
+            ("cairn.https.authority", "/etc/cairn.ca"),
+        ] {
+            conf.set(key, value);
+        }
+        let told = format!("{:#}", namenode::read(&conf).expect_err("a refusal"));
+        assert!(told.contains("cairn.quorum.tls is not true"), "{told}");
+        conf.set("cairn.quorum.tls", "true");
+        let security = namenode::read(&conf).unwrap().security.unwrap();
+        let (service, host) = ("nn".to_string(), "localhost".to_string());
+        let offers = Offers::Secure { service, host, protections: vec![Protection::Privacy] };
+        assert_eq!(security.offers, offers);
+        let principals =
+            ["nn/localhost@EXAMPLE.COM", "nn/two.example.com@EXAMPLE.COM", "nn/_HOST@EXAMPLE.COM"];
+        assert_eq!(security.members.unwrap().principals, principals);
     }
 
     #[test]

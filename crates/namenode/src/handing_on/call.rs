@@ -10,7 +10,7 @@ use prost::Message;
 use std::sync::Arc;
 
 /// The protocol that members speak.
-pub const PROTOCOL: &str = "cairn.HandedOnProtocol";
+pub use crate::security::HANDED_ON as PROTOCOL;
 
 /// Begins a session.
 pub(super) const OPEN: &str = "openSession";

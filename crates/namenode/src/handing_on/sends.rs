@@ -2,6 +2,7 @@
 
 use super::call::{CALL, NO_SESSION, OPEN, PROTOCOL, Told, decode_answer, encode};
 use super::proof::{LEN, Of, Secret, SessionKey};
+use crate::security::ShowsHost;
 use crate::standing::{Leader, Standing};
 use cairn_net::reach::Reach;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
@@ -28,7 +29,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 /// The time between two looks at who leads.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Whom the calls of this protocol name; the key says who may make them.
+/// Whom the calls of this protocol name where nobody shows who he is; the key says who may make them.
 const USER: &str = "cairn";
 
 /// What has become of a call.
@@ -70,13 +71,21 @@ pub struct HandsOn {
     secret: Secret,
     patience: Duration,
     reach: Reach,
+    /// With Kerberos.
+    shows: Option<ShowsHost>,
     ways: Mutex<HashMap<String, Arc<Way>>>,
 }
 
 impl HandsOn {
-    /// With the key of the quorum. A call waits for `patience` while nobody leads.
-    pub fn new(secret: Secret, patience: Duration, reach: Reach) -> HandsOn {
-        HandsOn { secret, patience, reach, ways: Mutex::default() }
+    /// With the key of the quorum, and what shows a leader at a host who this member is, with Kerberos. A call waits for
+    /// `patience` while nobody leads.
+    pub fn new(
+        secret: Secret,
+        patience: Duration,
+        reach: Reach,
+        shows: Option<ShowsHost>,
+    ) -> HandsOn {
+        HandsOn { secret, patience, reach, shows, ways: Mutex::default() }
     }
 
     /// Has the leader answer a call. A call that was under way when its leader was deposed or died goes to the next one
@@ -143,7 +152,9 @@ impl HandsOn {
         if let Some(known) = ways.get(addr) {
             return known.clone();
         }
+        let host = addr.rsplit_once(':').map_or(addr, |(host, _)| host);
         let options = RpcClientOptions {
+            credentials: self.shows.as_ref().map(|shows| shows(host)),
             connect_timeout: CONNECT_TIMEOUT,
             call_timeout: CALL_TIMEOUT,
             reach: self.reach.clone(),

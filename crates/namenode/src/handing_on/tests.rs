@@ -95,7 +95,7 @@ fn follows(leader: &Leader) -> (watch::Sender<Standing>, watch::Receiver<Standin
 }
 
 fn hands_on(key: &[u8], patience_ms: u64) -> HandsOn {
-    HandsOn::new(Secret::of(key), Duration::from_millis(patience_ms), Reach::default())
+    HandsOn::new(Secret::of(key), Duration::from_millis(patience_ms), Reach::default(), None)
 }
 
 fn answered(handed: Handed) -> Result<Vec<u8>, RemoteException> {

@@ -2,6 +2,7 @@
 
 use super::{CHOICE, NO_MORE, PAGE, PIECE, PROTOCOL};
 use crate::handing_on::{BY_PAGES, Handed, HandsOn, Secret};
+use crate::security::ShowsHost;
 use crate::standing::Standing;
 use crate::web::HttpDataNode;
 use bytes::Bytes;
@@ -56,10 +57,16 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// With the key of the quorum. A request waits for `patience` while nobody leads.
-    pub fn new(secret: Secret, patience: Duration, reach: Reach) -> Relay {
+    /// With the key of the quorum, and what shows a leader at a host who this member is, with Kerberos. A request waits for
+    /// `patience` while nobody leads.
+    pub fn new(
+        secret: Secret,
+        patience: Duration,
+        reach: Reach,
+        shows: Option<ShowsHost>,
+    ) -> Relay {
         let turns = Arc::new(Semaphore::new(PAGES_MAX));
-        Relay { hands_on: HandsOn::new(secret, patience, reach), turns }
+        Relay { hands_on: HandsOn::new(secret, patience, reach, shows), turns }
     }
 
     /// Has the leader answer a request.

@@ -100,7 +100,8 @@ fn request(method: Method, target: &str) -> Request {
 }
 
 async fn page(request: Request, standing: &watch::Receiver<Standing>) -> Answer {
-    let relay = Arc::new(Relay::new(Secret::of(KEY), Duration::from_millis(200), Reach::default()));
+    let patience = Duration::from_millis(200);
+    let relay = Arc::new(Relay::new(Secret::of(KEY), patience, Reach::default(), None));
     match relay.page(&request, standing.clone()).await {
         Relayed::Answered(answer) => answer,
         Relayed::Leads => panic!("another one leads"),
@@ -170,7 +171,7 @@ async fn pieces_come_as_they_are_made_and_one_that_is_missing_is_seen() {
 #[tokio::test]
 async fn the_leader_says_which_datanode_a_client_is_sent_to() {
     let standing = leader().await;
-    let relay = Relay::new(Secret::of(KEY), Duration::from_millis(200), Reach::default());
+    let relay = Relay::new(Secret::of(KEY), Duration::from_millis(200), Reach::default(), None);
     let client: IpAddr = "192.0.2.1".parse().unwrap();
     for (excluded, by_tls, host) in [(vec![], true, Some("d")), (vec!["d".into()], true, None)] {
         let Ok(chosen) = relay.choose(client, &excluded, by_tls, standing.clone()).await else {

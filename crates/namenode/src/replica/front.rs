@@ -3,9 +3,12 @@
 //! A client sees no failover: while nobody leads, or who leads is not ready, its call waits for a while, and one that was
 //! under way when the lead was lost is repeated at the next leader, which knows by its number whether it was carried out.
 
+mod authority;
 mod members;
 mod reads;
+mod tokens;
 
+use crate::block_tokens::BlockTokens;
 use crate::config::quorum::QuorumConfig;
 use crate::handing_on::{self, BY_PAGES, Handed, HandsOn, Secret, Takes};
 use crate::kept_reports::KeptReports;
@@ -17,6 +20,7 @@ use crate::protocol::{Answers, HA, LIFELINE, MEMBERS, Protocols, answers, logged
 use crate::quorum::{Member, Status};
 use crate::refusal::{Answer, Refusal, answer};
 use crate::relay::Makes;
+use crate::security::SecurityConfig;
 use crate::standing::Standing;
 use crate::store::Identity;
 use cairn_access::access::Access;
@@ -25,6 +29,7 @@ use cairn_net::http::Admins;
 use cairn_net::rpc_server::{Call, LocalService, Service, UserInfo};
 use cairn_process::held::{held_read, held_write};
 use cairn_redundancy::Completeness;
+use cairn_security::server::Authority;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::HAServiceStateProto;
@@ -36,6 +41,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub(super) use reads::Reads;
+use tokens::Tokens;
 
 /// How long a call waits for a leader that is ready.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -67,6 +73,8 @@ pub(super) struct Operators {
     /// None if everybody may.
     pub superuser: Option<String>,
     pub supergroup: String,
+    /// None where clients are believed.
+    pub security: Option<SecurityConfig>,
 }
 
 impl Operators {
@@ -90,10 +98,12 @@ pub(super) struct Front {
     member: Arc<Member>,
     operators: Operators,
     kept: Arc<KeptReports>,
+    block_tokens: Arc<BlockTokens>,
     /// None where clients are to go to the leader themselves.
     hands_on: Option<HandsOn>,
     takes: Takes,
     reads: Reads,
+    tokens: Tokens,
 }
 
 impl Front {
@@ -101,9 +111,11 @@ impl Front {
     pub fn new(
         standing: watch::Receiver<Standing>,
         (config, member): (&QuorumConfig, Arc<Member>),
-        (operators, kept): (Operators, Arc<KeptReports>),
+        (operators, kept, block_tokens): (Operators, Arc<KeptReports>, Arc<BlockTokens>),
         secret: Secret,
     ) -> Result<Front, getrandom::Error> {
+        let members = operators.security.as_ref().and_then(|security| security.members.as_ref());
+        let shows = members.map(|members| Arc::clone(&members.shows));
         Ok(Front {
             leading: RwLock::default(),
             identity: RwLock::default(),
@@ -111,12 +123,14 @@ impl Front {
             config: config.clone(),
             hands_on: config
                 .forwards
-                .then(|| HandsOn::new(secret.clone(), PATIENCE, member.reach().clone())),
+                .then(|| HandsOn::new(secret.clone(), PATIENCE, member.reach().clone(), shows)),
             member,
             operators,
             reads: Reads::new(Arc::clone(&kept)),
             kept,
+            block_tokens,
             takes: Takes::new(secret)?,
+            tokens: Tokens::default(),
         })
     }
 
@@ -208,7 +222,7 @@ impl Front {
         let standing = self.standing();
         let refused = match (who, &self.hands_on) {
             (Answers::DataNodes, _) => {
-                self.operators.access.authorize_call(call, &self.operators.groups).await?;
+                self.authorize_call(call).await?;
                 return logged(call, self.hear_datanode(call, &standing));
             }
             (Answers::State, _) => {
@@ -247,7 +261,9 @@ impl Front {
             (Some(identity), true) => {
                 following::handle_lifeline(&identity, &self.kept, standing, call)
             }
-            (Some(identity), false) => following::handle(&identity, &self.kept, standing, call),
+            (Some(identity), false) => {
+                following::handle(&identity, (&self.kept, &self.block_tokens), standing, call)
+            }
             (None, _) => Err(Refusal::standby(standing)),
         }
     }
@@ -363,6 +379,14 @@ impl Front {
         })
     }
 
+    /// Refuses a call that may not be made over its connection.
+    async fn authorize_call(&self, call: &Call) -> Result<(), RemoteException> {
+        if !call.is_of_its_connection() {
+            self.check(&call.user, Some(&call.protocol))?;
+        }
+        self.operators.access.authorize_call(call, &self.operators.groups).await
+    }
+
     /// Refuses a caller that is no superuser.
     async fn check_superuser(&self, call: &Call) -> Result<(), Refusal> {
         let (user, operation) = (&call.user.effective, &call.method);
@@ -400,10 +424,12 @@ impl Service for Front {
     async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
         match call.protocol.as_str() {
             handing_on::PROTOCOL => {
+                // Whatever its connection was opened for.
+                self.check(&call.user, Some(handing_on::PROTOCOL))?;
                 self.takes.serve(&call, |handed| self.answer_handed(handed)).await
             }
             HA => {
-                self.operators.access.authorize_call(&call, &self.operators.groups).await?;
+                self.authorize_call(&call).await?;
                 logged(&call, self.stand(&call).await)
             }
             // Who may ask for one may ask for the other.
@@ -425,12 +451,21 @@ impl Service for Front {
         (!waits).then_some(answer)
     }
 
+    fn authority(&self) -> Option<&dyn Authority> {
+        self.security().map(|_| self as &dyn Authority)
+    }
+
+    async fn await_token(&self, identifier: &[u8]) {
+        self.wait_for_token(identifier).await;
+    }
+
     async fn authorize(
         &self,
         user: &UserInfo,
         protocol: Option<&str>,
         peer: SocketAddr,
     ) -> Result<(), RemoteException> {
+        self.check(user, protocol)?;
         // Each call there shows by itself that a member has sent it.
         if protocol == Some(handing_on::PROTOCOL) {
             return Ok(());

@@ -58,7 +58,10 @@ impl Door {
         let own = Arc::new(Own::new(config, Arc::clone(front), rpc_addr, rpc_metrics));
         let made = Arc::clone(&own);
         let forwards = config.quorum.as_ref().is_some_and(|quorum| quorum.forwards);
-        let relay = forwards.then(|| Arc::new(Relay::new(secret, PATIENCE, config.reach.clone())));
+        let members = config.security.as_ref().and_then(|security| security.members.as_ref());
+        let shows = members.map(|members| Arc::clone(&members.shows));
+        let relay =
+            forwards.then(|| Arc::new(Relay::new(secret, PATIENCE, config.reach.clone(), shows)));
         let web = match &config.web {
             Some(web) => {
                 let parts = web::parts(front, rpc_addr, relay.clone(), standing.clone())?;

@@ -54,22 +54,21 @@ pub(super) struct Parts {
     pub ranger: Option<Ranger>,
     /// Where RPC is served, and what counts its calls.
     pub rpc: (SocketAddr, Arc<RpcMetrics>),
+    pub block_tokens: Arc<BlockTokens>,
     pub http_addr: Option<SocketAddr>,
 }
 
 impl Parts {
-    pub fn assemble(self) -> Result<Arc<NameNode>, StartError> {
+    pub fn assemble(self) -> Arc<NameNode> {
         let Parts { config, superuser, ns, standing, lead, told, topology, .. } = self;
         let cluster = Cluster::new(parts::cluster_config(&config));
-        let block_tokens = BlockTokens::new(config.block_tokens.as_ref())
-            .map_err(|error| StartError::NoRandomness { why: error.to_string() })?;
         let keys = config.encryption.key_provider.clone();
-        Ok(Arc::new(NameNode {
+        Arc::new(NameNode {
             standing,
             lead,
             told,
             keeper: Arc::new(Keeper::new(cluster, ns.clock())),
-            block_tokens,
+            block_tokens: self.block_tokens,
             operations: Operations::default(),
             reconfiguration: Reconfiguration::new(config.reload.clone(), NameNodeConfig::live()),
             walks: Arc::new(Semaphore::new(WALKS)),
@@ -100,8 +99,18 @@ impl Parts {
             workers: Workers::new(),
             ns,
             config,
-        }))
+        })
     }
+}
+
+/// What a member tells of itself, where its RPC is and what counts its calls, and what issues block tokens.
+pub(crate) type Shared =
+    (watch::Receiver<Standing>, (SocketAddr, Arc<RpcMetrics>), Arc<BlockTokens>);
+
+/// What issues block tokens in this process, or says that there are none.
+pub(crate) fn block_tokens(config: &NameNodeConfig) -> Result<Arc<BlockTokens>, StartError> {
+    let made = BlockTokens::new(config.block_tokens.as_ref());
+    made.map(Arc::new).map_err(|error| StartError::NoRandomness { why: error.to_string() })
 }
 
 /// A NameNode that reads from what a member of a quorum follows: names, and where blocks are as DataNodes have told. It knows
@@ -110,7 +119,7 @@ pub(crate) fn reading(
     config: &NameNodeConfig,
     superuser: &str,
     (ns, told): (Arc<Namesystem>, Arc<KeptReports>),
-    (standing, rpc): (watch::Receiver<Standing>, (SocketAddr, Arc<RpcMetrics>)),
+    (standing, rpc, block_tokens): Shared,
 ) -> Result<Arc<NameNode>, StartError> {
     let access = Access::read(&config.properties, config.service_policy.as_deref());
     let topology = Topology::open(config, &ns.read(|store| query::orders(store))?.nodes)?;
@@ -126,9 +135,10 @@ pub(crate) fn reading(
         audit: open_audit(&config.audit)?,
         ranger: None,
         rpc,
+        block_tokens,
         http_addr: None,
     };
-    parts.assemble()
+    Ok(parts.assemble())
 }
 
 /// The audit log, if there is to be one. Blocks.

@@ -59,6 +59,11 @@ impl Client {
         Client(RpcClient::new(addr, protocol, user, options))
     }
 
+    /// Of one that asks who it is.
+    pub fn shown(rpc: RpcClient) -> Client {
+        Client(rpc)
+    }
+
     pub async fn call<A: Message, B: Message + Default>(
         &self,
         method: &str,
@@ -271,6 +276,11 @@ impl FakeDataNode {
         let storage = format!("DS-{number}");
         let registration = answer.registration;
         FakeDataNode { rpc, registration, pool, storage }
+    }
+
+    /// The keys of block tokens that it was given when it registered.
+    pub fn keys(&self) -> &pb::ExportedBlockKeysProto {
+        &self.registration.keys
     }
 
     pub async fn heartbeat(&self) -> Vec<dn::DatanodeCommandProto> {

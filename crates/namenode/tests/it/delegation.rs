@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cairn_namenode::security::SecurityConfig;
+use cairn_namenode::security::{MemberSecurity, SecurityConfig};
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_namespace::command::Entry;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError, SharedCredentials};
@@ -20,6 +20,9 @@ use cairn_wire::proto::{common, hdfs as pb};
 
 use crate::cluster::{CLIENT, DATANODE, config};
 use crate::journal;
+
+/// The principal of NameNodes.
+pub const NAMENODE: &str = "hdfs/localhost@R";
 
 /// A context that believes the name in the first token.
 struct Told {
@@ -62,7 +65,7 @@ fn told(name: &str, is_client: bool) -> Box<dyn Context> {
     Box::new(Told { name: name.as_bytes().to_vec(), is_client, steps: 0 })
 }
 
-enum Shown {
+pub enum Shown {
     Ticket(&'static str),
     Token(Secret),
 }
@@ -91,9 +94,11 @@ impl Credentials for Shown {
     }
 }
 
-fn secure(dir: &Path) -> NameNodeConfig {
+/// That of a NameNode that is `hdfs/localhost@R`, as all members of its quorum are.
+pub fn security() -> SecurityConfig {
     let minute = Duration::from_secs(60);
-    let security = SecurityConfig {
+    let shows = |_: &str| SharedCredentials(Arc::new(Shown::Ticket(NAMENODE)));
+    SecurityConfig {
         offers: Offers::Secure {
             service: "hdfs".into(),
             host: "localhost".into(),
@@ -105,8 +110,25 @@ fn secure(dir: &Path) -> NameNodeConfig {
         token_renewal: minute,
         token_key_interval: minute,
         acceptor: Acceptor(Arc::new(|| Ok(told("", false)))),
-    };
-    NameNodeConfig { security: Some(security), http_addr: None, ..config(dir) }
+        members: Some(MemberSecurity { principals: vec![NAMENODE.into()], shows: Arc::new(shows) }),
+    }
+}
+
+fn secure(dir: &Path) -> NameNodeConfig {
+    NameNodeConfig { security: Some(security()), http_addr: None, ..config(dir) }
+}
+
+/// A client of a NameNode at an address.
+pub fn at(addr: &str, protocol: &'static str, shown: Option<Shown>) -> RpcClient {
+    let credentials = shown.map(|shown| SharedCredentials(Arc::new(shown)));
+    let options = RpcClientOptions { credentials, ..RpcClientOptions::default() };
+    RpcClient::new(addr, protocol, "hdfs", options)
+}
+
+/// What shows that somebody has a token.
+pub fn by_token(token: &common::TokenProto) -> Shown {
+    let (identifier, password) = (token.identifier.clone(), token.password.clone());
+    Shown::Token(Secret { identifier, password })
 }
 
 fn client(node: &RunningNameNode, protocol: &'static str, shown: Option<Shown>) -> RpcClient {
@@ -125,18 +147,18 @@ fn acting(
     RpcClient::new(node.rpc_addr, protocol, acts_for.unwrap_or("hdfs"), options)
 }
 
-async fn list(client: &RpcClient) -> Result<(), RpcError> {
+pub async fn list(client: &RpcClient) -> Result<(), RpcError> {
     let request = pb::GetFileInfoRequestProto { src: "/".into() };
     client.call("getFileInfo", &request).await.map(|_: pb::GetFileInfoResponseProto| ())
 }
 
-async fn issue(client: &RpcClient) -> Result<common::TokenProto, RpcError> {
+pub async fn issue(client: &RpcClient) -> Result<common::TokenProto, RpcError> {
     let request = common::GetDelegationTokenRequestProto { renewer: "yarn/h@R".into() };
     let answer = client.call("getDelegationToken", &request).await;
     answer.map(|answer: common::GetDelegationTokenResponseProto| answer.token.expect("a token"))
 }
 
-async fn issued(client: &RpcClient) -> common::TokenProto {
+pub async fn issued(client: &RpcClient) -> common::TokenProto {
     // The first key is made beside the start.
     for _ in 0..100 {
         match issue(client).await {
@@ -150,21 +172,20 @@ async fn issued(client: &RpcClient) -> common::TokenProto {
     panic!("there is no key");
 }
 
-async fn renew(client: &RpcClient, token: &common::TokenProto) -> Result<u64, RpcError> {
+pub async fn renew(client: &RpcClient, token: &common::TokenProto) -> Result<u64, RpcError> {
     let request = common::RenewDelegationTokenRequestProto { token: token.clone() };
     let answer = client.call("renewDelegationToken", &request).await;
     answer.map(|answer: common::RenewDelegationTokenResponseProto| answer.new_expiry_time)
 }
 
-async fn cancel(client: &RpcClient, token: &common::TokenProto) -> Result<(), RpcError> {
+pub async fn cancel(client: &RpcClient, token: &common::TokenProto) -> Result<(), RpcError> {
     let request = common::CancelDelegationTokenRequestProto { token: token.clone() };
     let answer = client.call("cancelDelegationToken", &request).await;
     answer.map(|_: common::CancelDelegationTokenResponseProto| ())
 }
 
 fn holder(node: &RunningNameNode, token: &common::TokenProto) -> RpcClient {
-    let (identifier, password) = (token.identifier.clone(), token.password.clone());
-    client(node, CLIENT, Some(Shown::Token(Secret { identifier, password })))
+    client(node, CLIENT, Some(by_token(token)))
 }
 
 #[tokio::test(flavor = "multi_thread")]

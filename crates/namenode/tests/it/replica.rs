@@ -1,14 +1,17 @@
 //! Members of a quorum in this process: one founds, the others join, one leads; when it ends another one goes on with all
 //! that was acknowledged, and nobody else answers.
 
+mod kerberos;
 mod policy;
 mod reads;
 
 use crate::backup::keep;
 use crate::cluster::{CLIENT, Client, FakeDataNode, config};
+use crate::delegation::{self, Shown};
 use crate::ports::free_addr;
 use crate::upgrade::upgrade;
 use cairn_namenode::NameNodeConfig;
+use cairn_namenode::block_tokens::BlockTokenConfig;
 use cairn_namenode::config::quorum::{MemberConfig, QuorumConfig};
 use cairn_namenode::journal::backup::restore::{Until, restore};
 use cairn_namenode::replica::{self, RunningReplica};
@@ -30,6 +33,9 @@ pub struct Three {
     pub forwards: bool,
     /// Who may use which protocol, if not all may.
     policy: Option<Vec<(String, String)>>,
+    /// Whether clients have to show who they are.
+    is_secure: bool,
+    block_tokens: Option<BlockTokenConfig>,
 }
 
 impl Three {
@@ -39,8 +45,15 @@ impl Three {
         let members = NAMES.iter().map(|name| (name.to_string(), member())).collect();
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("key"), "what all members have\n").unwrap();
-        let three =
-            Three { dir, members, running: [None, None, None], forwards: false, policy: None };
+        let three = Three {
+            dir,
+            members,
+            running: [None, None, None],
+            forwards: false,
+            policy: None,
+            is_secure: false,
+            block_tokens: None,
+        };
         assert!(replica::found(three.config(0)).await.unwrap());
         assert!(!replica::found(three.config(0)).await.unwrap(), "it has one");
         three
@@ -62,6 +75,8 @@ impl Three {
                 forwards: self.forwards,
             }),
             service_policy: self.policy.clone(),
+            security: self.is_secure.then(delegation::security),
+            block_tokens: self.block_tokens.clone(),
             ..config(&name_dir)
         }
     }
@@ -94,11 +109,17 @@ impl Three {
     async fn that_hand_on() -> (Three, usize) {
         let mut three = Three::new().await;
         three.forwards = true;
+        let leader = three.begin().await;
+        (three, leader)
+    }
+
+    /// Starts all, and says which one leads once all vote.
+    async fn begin(&mut self) -> usize {
+        let three = self;
         three.start_all().await;
         three.leader().await;
         three.wait_for_voters().await;
-        let leader = three.leader().await;
-        (three, leader)
+        three.leader().await
     }
 
     /// Which one leads, and answers.
@@ -118,7 +139,14 @@ impl Three {
     }
 
     fn client(&self, at: usize) -> Client {
-        Client::at(&self.members[NAMES[at]].rpc, CLIENT, "hdfs")
+        let addr = &self.members[NAMES[at]].rpc;
+        match self.is_secure {
+            true => {
+                let shown = Shown::Ticket(delegation::NAMENODE);
+                Client::shown(delegation::at(addr, CLIENT, Some(shown)))
+            }
+            false => Client::at(addr, CLIENT, "hdfs"),
+        }
     }
 
     /// Whether a path is there, or the class of the exception.

@@ -11,6 +11,7 @@ use tracing::{info, warn};
 
 use super::register::{self, ServiceState, claim, same_file_system};
 use super::{commands, report};
+use crate::block_tokens::BlockTokens;
 use crate::kept_reports::KeptReports;
 use crate::refusal::{Answer, Refusal, answer};
 use crate::standing::Standing;
@@ -20,15 +21,15 @@ use crate::topology::DEFAULT_RACK;
 /// Answers a call of `DatanodeProtocol`.
 pub(crate) fn handle(
     identity: &Identity,
-    kept: &KeptReports,
+    (kept, block_tokens): (&KeptReports, &BlockTokens),
     standing: &Standing,
     call: &Call,
 ) -> Answer {
     let following = Following { identity, kept, standing };
     match call.method.as_str() {
         "versionRequest" => register::namespace_info(identity, ServiceState::Standby, call),
-        "registerDatanode" => following.register_datanode(call),
-        "sendHeartbeat" => following.send_heartbeat(call),
+        "registerDatanode" => following.register_datanode(call, block_tokens),
+        "sendHeartbeat" => following.send_heartbeat(call, block_tokens),
         "blockReport" => following.block_report(call),
         "blockReceivedAndDeleted" => following.block_received_and_deleted(call),
         // It comes again in some seconds.
@@ -65,8 +66,8 @@ impl Following<'_> {
         heard.ok_or_else(|| Refusal::standby(self.standing))
     }
 
-    /// The rack is found when it leads.
-    fn register_datanode(&self, call: &Call) -> Answer {
+    /// The rack is found when it leads. It gets the keys of this member's block tokens.
+    fn register_datanode(&self, call: &Call, block_tokens: &BlockTokens) -> Answer {
         let request: dn::RegisterDatanodeRequestProto = call.decode()?;
         let mut registration = request.registration;
         register::verify_version(&registration)?;
@@ -84,12 +85,13 @@ impl Following<'_> {
             standby.register(known, now);
         });
         self.if_kept(heard)?;
+        registration.keys = block_tokens.for_new(&registration.datanode_id.datanode_uuid);
         answer(&dn::RegisterDatanodeResponseProto { registration })
     }
 
-    /// Source: Hadoop 3.5.0 `FSNamesystem#createHaStatusHeartbeat`. DataNodes heed an order to register, whoever gives it:
-    /// `BPOfferService#processCommandFromStandby`.
-    fn send_heartbeat(&self, call: &Call) -> Answer {
+    /// Source: Hadoop 3.5.0 `FSNamesystem#createHaStatusHeartbeat`. DataNodes heed an order to register, and one to take keys,
+    /// whoever gives it: `BPOfferService#processCommandFromStandby`.
+    fn send_heartbeat(&self, call: &Call, block_tokens: &BlockTokens) -> Answer {
         let request: dn::HeartbeatRequestProto = call.decode()?;
         same_file_system(self.identity, &request.registration)?;
         let registration = request.registration.clone();
@@ -97,9 +99,14 @@ impl Following<'_> {
         let heard =
             self.kept.hear(|standby, now| standby.heartbeat(&claim(&registration), heartbeat, now));
         let heard = self.if_kept(heard)?;
+        // The only command of the cluster that there can be. One that is to register gets keys with that.
+        let mut cmds: Vec<_> = heard.commands.iter().map(|_| commands::register()).collect();
+        if cmds.is_empty() {
+            let keys = block_tokens.due_for(&registration.datanode_id.datanode_uuid);
+            cmds.extend(keys.map(commands::keys));
+        }
         answer(&dn::HeartbeatResponseProto {
-            // The only command that there can be.
-            cmds: heard.commands.iter().map(|_| commands::register()).collect(),
+            cmds,
             ha_status: pb::NNHAStatusHeartbeatProto {
                 state: pb::NNHAStatusHeartbeatProtoState::Standby as i32,
                 txid: self.standing.claim(0),

@@ -24,6 +24,8 @@ pub(super) struct Own {
     properties: Vec<(String, String)>,
     rpc_addr: SocketAddr,
     rpc_metrics: Arc<RpcMetrics>,
+    /// Whether clients are to show who they are.
+    is_secure: bool,
     started_ms: u64,
 }
 
@@ -36,7 +38,8 @@ impl Own {
         rpc_metrics: Arc<RpcMetrics>,
     ) -> Own {
         let properties = config.properties.clone();
-        Own { front, properties, rpc_addr, rpc_metrics, started_ms: wall_ms() }
+        let is_secure = config.security.is_some();
+        Own { front, properties, rpc_addr, rpc_metrics, is_secure, started_ms: wall_ms() }
     }
 
     /// Whether a page is made here.
@@ -100,7 +103,7 @@ impl Own {
             "modelerType": "cairn.NameNode",
             "NNRole": "NameNode",
             "HostAndPort": self.rpc_addr.to_string(),
-            "SecurityEnabled": false,
+            "SecurityEnabled": self.is_secure,
             "State": "standby",
             "LastHATransitionTime": 0,
         });
