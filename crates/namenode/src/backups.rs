@@ -84,7 +84,10 @@ fn status(error: &BackupError) -> u16 {
     match error {
         BackupError::TooOld(_) | BackupError::OtherTimeline => 410,
         BackupError::Unknown { .. } => 409,
-        BackupError::Log(_) | BackupError::Store(_) | BackupError::Gone => 500,
+        BackupError::Log(_)
+        | BackupError::Store(_)
+        | BackupError::Stopped(_)
+        | BackupError::Gone => 500,
     }
 }
 

@@ -10,11 +10,13 @@ pub mod file;
 pub mod restore;
 
 use super::log::{self, LogError};
-use super::{Namesystem, rollback};
+use super::{Namesystem, SubmitError, Work, parked, rollback};
+use crate::store::{Identity, Snapshot};
 use cairn_namespace::Times;
 use cairn_namespace::store::{StoreError, StoreRead, Table};
 use file::{Encoder, Gone, Header, Kind, record};
 use std::ops::ControlFlow;
+use tokio::sync::oneshot;
 
 /// What whoever wants changes has already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,9 @@ pub enum BackupError {
     /// The store can't be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The namespace has stopped.
+    #[error(transparent)]
+    Stopped(#[from] SubmitError),
     /// Who is to have the bytes takes no more.
     #[error("the receiver has gone")]
     Gone,
@@ -79,22 +84,11 @@ impl Namesystem {
 
     fn back_up_all(&self, out: &mut dyn FnMut(Vec<u8>) -> bool) -> Result<Header, BackupError> {
         let made_ms = self.clock.now().wall_ms;
-        let store = self.store.snapshot();
-        let (last, identity) = (store.applied(), self.identity.clone());
-        let (kind, first, timeline) = (Kind::Snapshot, 0, rollback::timeline(&store)?);
-        let (chain, times) = (Some(store.chain().unwrap_or_default()), store.times());
-        let header = Header { kind, first, last, made_ms, timeline, chain, times, identity };
-        let mut encoder = Encoder::begin(&header, out)?;
-        for table in Table::ALL {
-            let (mut begins, mut done) = (true, Ok(()));
-            store.scan(*table, &[], &[], &mut |key, value| {
-                done = add(&mut encoder, &mut begins, *table, &record(key, value));
-                if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            })?;
-            done.and_then(|()| encoder.end_frame())?;
-        }
-        encoder.end()?;
-        Ok(header)
+        // Whoever goes on from it is to know the answers of calls that may come again.
+        let (taker, mut taken) = oneshot::channel();
+        parked(self.work(Work::Snapshot(taker)))?;
+        let now = taken.try_recv().map_err(|_| SubmitError::Stopped)?;
+        write_snapshot(&now, &self.identity, made_ms, out)
     }
 
     fn back_up_changes(
@@ -127,6 +121,30 @@ impl Namesystem {
         encoder.end()?;
         Ok(header)
     }
+}
+
+/// Hands all records of a store to `out`.
+pub(super) fn write_snapshot(
+    store: &Snapshot,
+    identity: &Identity,
+    made_ms: u64,
+    out: &mut dyn FnMut(Vec<u8>) -> bool,
+) -> Result<Header, BackupError> {
+    let (last, identity) = (store.applied(), identity.clone());
+    let (kind, first, timeline) = (Kind::Snapshot, 0, rollback::timeline(store)?);
+    let (chain, times) = (Some(store.chain().unwrap_or_default()), store.times());
+    let header = Header { kind, first, last, made_ms, timeline, chain, times, identity };
+    let mut encoder = Encoder::begin(&header, out)?;
+    for table in Table::ALL {
+        let (mut begins, mut done) = (true, Ok(()));
+        store.scan(*table, &[], &[], &mut |key, value| {
+            done = add(&mut encoder, &mut begins, *table, &record(key, value));
+            if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        done.and_then(|()| encoder.end_frame())?;
+    }
+    encoder.end()?;
+    Ok(header)
 }
 
 /// Adds a record of a table; the name of that goes before the first of each frame.

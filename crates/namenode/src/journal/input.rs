@@ -1,6 +1,7 @@
 //! What the thread that applies entries is told.
 
 use super::error::{Fatal, SubmitError};
+use crate::store::Snapshot;
 use cairn_master::Submission;
 use cairn_master::op::Targets;
 use cairn_namespace::{Entry, Guard, Outcome};
@@ -51,6 +52,8 @@ pub struct Request {
 pub enum Work {
     /// A new segment of the log; answers with the number of its first entry.
     Roll,
+    /// Gives what there is, with what is kept of calls; answers with the number of the last entry in it.
+    Snapshot(oneshot::Sender<Snapshot>),
     /// A checkpoint; answers with the number of the last entry in it.
     Checkpoint,
     /// A checkpoint, behind which the log is of the newest version; answers as a checkpoint.

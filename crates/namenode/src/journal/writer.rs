@@ -18,7 +18,7 @@ use super::rollback::{self, RollbackPoint};
 use super::work_counts::WorkCounts;
 use crate::clock::FileSystemClock;
 use crate::last_inputs::LastInputs;
-use crate::store::{Batch, Position, Spent, Store};
+use crate::store::{Batch, Position, Snapshot, Spent, Store};
 use cairn_master::effects::EntryEffects;
 use cairn_master::group::{Groups, Limits, Step, Waiting};
 use cairn_master::op::Targets;
@@ -378,7 +378,7 @@ impl Writer {
     }
 
     /// Makes the store durable up to here. Nothing is under way.
-    fn checkpoint(&mut self) -> Result<(), Fatal> {
+    pub fn checkpoint(&mut self) -> Result<(), Fatal> {
         let applied = self.groups.last_applied();
         if applied > self.groups.last_checkpointed() {
             self.save_retries()?;
@@ -391,8 +391,24 @@ impl Writer {
         Ok(())
     }
 
+    /// What there is, with the outcomes of all calls that are kept: those since the last checkpoint are otherwise in memory
+    /// only. Nothing is under way.
+    pub fn snapshot(&mut self) -> Result<Snapshot, Fatal> {
+        self.save_retries()?;
+        let store = Arc::clone(&self.finisher.store);
+        store.commit(self.number, store.position());
+        self.number += 1;
+        self.batch = store.begin(self.number);
+        Ok(store.snapshot())
+    }
+
     /// Does what needs the log and the store at rest. An error is not the caller's.
     fn work(&mut self, work: Work) -> Result<Result<u64, SubmitError>, Fatal> {
+        if let Work::Snapshot(taker) = work {
+            // Whoever has asked may have gone away.
+            let _ = taker.send(self.snapshot()?);
+            return Ok(Ok(self.groups.last_applied()));
+        }
         if let Work::Roll = work {
             self.finisher.log().roll()?;
             return Ok(Ok(self.groups.last_applied() + 1));

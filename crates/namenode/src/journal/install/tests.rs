@@ -1,11 +1,11 @@
 //! Snapshots in the place of what is there, whatever stops the process meanwhile.
 
 use super::*;
-use crate::journal::Namesystem;
 use crate::journal::folders::crash::{Crash, each_place};
 use crate::journal::follower::Follower;
 use crate::journal::offline::check_folder;
 use crate::journal::tests::{entry, options};
+use crate::journal::{Namesystem, NamesystemOptions};
 use cairn_namespace::store::conformance::{Records, dump};
 use std::cell::RefCell;
 use std::fs::File;
@@ -43,6 +43,25 @@ fn a_snapshot_takes_the_place_of_nothing_and_of_an_older_state() {
     Namesystem::open(stranger.path(), options()).unwrap().close();
     let refused = install(stranger.path(), &file, 1 << 20);
     assert!(matches!(refused, Err(RestoreError::Mixed { .. })), "{refused:?}");
+}
+
+/// A call that comes again is answered, and not carried out once more, also where its answer came by a snapshot that was
+/// made before the next checkpoint.
+#[test]
+fn a_snapshot_has_the_answers_of_the_last_calls() {
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = dir.path().join("snapshot-file");
+    let rarely = NamesystemOptions { checkpoint_entries: 1000, ..options() };
+    let leader = Namesystem::open(&dir.path().join("leader"), rarely).unwrap();
+    let answers: Vec<_> = (0..4).map(|number| leader.submit_blocking(entry(number))).collect();
+    let mut out = File::create(&file).unwrap();
+    leader.back_up(None, &mut |piece| out.write_all(&piece).is_ok()).unwrap();
+    install(other.path(), &file, 1 << 20).unwrap();
+    let namesystem = Namesystem::open(other.path(), options()).unwrap();
+    // It removes what is there, and would find nothing now.
+    assert_eq!(namesystem.submit_blocking(entry(3)), answers[3]);
+    assert_eq!(namesystem.last_sequence(), leader.last_sequence());
+    namesystem.close();
 }
 
 /// A namespace in a folder, in which a snapshot counts that is not in its place yet. Returns what the snapshot has, and its
