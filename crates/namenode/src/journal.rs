@@ -19,7 +19,6 @@ mod entering;
 mod error;
 pub mod export;
 mod finisher;
-mod folders;
 pub mod follower;
 mod frame;
 mod history;
@@ -32,6 +31,8 @@ mod log;
 pub mod offline;
 mod options;
 mod outcomes;
+#[cfg(test)]
+mod power_cuts;
 mod reading;
 mod recent;
 mod record;
@@ -57,6 +58,7 @@ pub use writer::ENTRY_LEN_MAX;
 pub(crate) use writer::is_behind;
 
 use crate::clock::{FileSystemClock, wall_ms};
+use crate::disk::Disk;
 use crate::last_inputs::LastInputs;
 use crate::store::Store;
 use cairn_master::Submission;
@@ -129,7 +131,7 @@ impl Namesystem {
     /// Blocks while it replays the log.
     pub fn open(dir: &Path, options: NamesystemOptions) -> Result<Arc<Namesystem>, OpenError> {
         let io = |source| OpenError::Io { path: dir.to_owned(), source };
-        let (lock, identity) = enter(dir, options.dir_mode)?;
+        let (lock, identity) = enter(&Disk, dir, options.dir_mode)?;
         let (identity, log) = match identity {
             Some(identity) => {
                 if options.roll_back {
@@ -153,7 +155,7 @@ impl Namesystem {
         let recent = Arc::new(recent);
         let (log, retries) = match log {
             Some(log) => (log, Retries::default()),
-            None => replay(dir, &identity, &store, &recent, options.reserved_len)?,
+            None => replay(&Disk::shared(), dir, &identity, &store, &recent, options.reserved_len)?,
         };
         let mut in_force = holds::get(&store.snapshot()).map_err(unread)?;
         in_force.restored = in_force.restored.or(restored::find(dir).map_err(io)?);

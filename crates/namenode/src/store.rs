@@ -23,7 +23,7 @@ mod view;
 pub use identity::{Identity, IdentityError};
 pub(crate) use view::Spent;
 
-use crate::disk::sync_dir;
+use crate::disk::{Disk, Folders};
 use cairn_namespace::inode::InodeRef;
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table, Visit};
 use cairn_namespace::{Block, Inode, InodeId, Settings, Times};
@@ -39,8 +39,6 @@ use redb::{Database, ReadableTableMetadata, StorageBackend};
 use runs::Runs;
 use shares::Shares;
 use std::cell::Cell;
-use std::fs::File;
-use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -54,20 +52,17 @@ use view::{Aside, FileState, View};
 const UNFINISHED: &str = "new-store";
 
 /// Makes an empty store. It gets its name when it is whole, because redb does not open the beginning of a file.
-fn create(path: &Path, cache_len: usize) -> Result<(), StoreError> {
+fn create(disk: &dyn Folders, path: &Path, cache_len: usize) -> Result<(), StoreError> {
     let folder = path.with_file_name(UNFINISHED);
-    match std::fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        removed => removed.map_err(backend)?,
-    }
-    std::fs::create_dir(&folder).map_err(backend)?;
+    disk.remove_folder(&folder).map_err(backend)?;
+    disk.create_folder(&folder).map_err(backend)?;
     let unfinished = folder.join("store");
-    Store::open_through(&unfinished, cache_len, |file| file)?.close();
+    Store::open_through(disk, &unfinished, cache_len, |file| file)?.close();
     let move_in = || {
-        File::open(&unfinished)?.sync_all()?;
-        std::fs::rename(&unfinished, path)?;
-        std::fs::remove_dir_all(&folder)?;
-        path.parent().map_or(Ok(()), sync_dir)
+        disk.open_file(&unfinished)?.sync()?;
+        disk.rename(&unfinished, path)?;
+        disk.remove_folder(&folder)?;
+        path.parent().map_or(Ok(()), |folder| disk.sync(folder))
     };
     move_in().map_err(backend)
 }
@@ -85,27 +80,33 @@ pub(crate) struct Store {
 impl Store {
     /// Opens or creates the file. `cache_len` bounds what of it is kept in memory, in bytes.
     pub fn open(path: &Path, cache_len: usize) -> Result<Store, StoreError> {
+        Store::open_on(&Disk, path, cache_len)
+    }
+
+    /// The same on another disk.
+    pub fn open_on(disk: &dyn Folders, path: &Path, cache_len: usize) -> Result<Store, StoreError> {
         if !path.try_exists().map_err(backend)? {
-            create(path, cache_len)?;
+            create(disk, path, cache_len)?;
         }
-        Store::open_through(path, cache_len, |file| file)
+        Store::open_through(disk, path, cache_len, |file| file)
     }
 
     /// Opens a file that is there and stays as it is, whatever is done to the store.
     pub fn open_unwritten(path: &Path, cache_len: usize) -> Result<Store, StoreError> {
         let len = std::fs::metadata(path).map_err(backend)?.len();
-        Store::open_through(path, cache_len, |file| Unwritten::new(file, len))
+        Store::open_through(&Disk, path, cache_len, |file| Unwritten::new(file, len))
     }
 
     /// As [`Store::open`]; what `wrap` makes of the file is asked instead of it.
     pub(crate) fn open_through<F: StorageBackend>(
+        disk: &dyn Folders,
         path: &Path,
         cache_len: usize,
         wrap: impl FnOnce(CheckedFile) -> F,
     ) -> Result<Store, StoreError> {
         // It may end with much that was never written.
         let file_len = std::fs::metadata(path).map_or(0, |file| file.blocks() * 512);
-        let (file, is_known) = CheckedFile::open(path).map_err(backend)?;
+        let (file, is_known) = CheckedFile::open(disk, path).map_err(backend)?;
         let mut builder = Database::builder();
         let shares = Shares::of(cache_len, file_len);
         let builder = builder.set_cache_size(shares.pages);

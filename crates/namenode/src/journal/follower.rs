@@ -15,6 +15,7 @@ use super::replay::{Copies, Replay};
 use super::restored::{self, Restored};
 use super::rollback;
 use crate::clock::wall_ms;
+use crate::disk::{Disk, SharedDisk};
 use crate::store::{Identity, Store};
 use cairn_namespace::holds;
 use cairn_namespace::obeyed::{Difference, Obeyed};
@@ -70,16 +71,26 @@ pub struct Follower {
 impl Follower {
     /// Opens the namespace in `dir`; none if there is none. Blocks.
     pub fn open(dir: &Path, options: &NamesystemOptions) -> Result<Option<Follower>, OpenError> {
-        let (lock, identity) = enter(dir, options.dir_mode)?;
+        Follower::open_on(&Disk::shared(), dir, options)
+    }
+
+    /// The same on another disk.
+    pub(super) fn open_on(
+        disk: &SharedDisk,
+        dir: &Path,
+        options: &NamesystemOptions,
+    ) -> Result<Option<Follower>, OpenError> {
+        let (lock, identity) = enter(&**disk, dir, options.dir_mode)?;
         let Some(identity) = identity else { return Ok(None) };
         rollback::find(dir)?;
-        let store = Arc::new(Store::open(&dir.join("namespace.redb"), options.cache_len)?);
+        let store = Store::open_on(&**disk, &dir.join("namespace.redb"), options.cache_len)?;
+        let store = Arc::new(store);
         let (history_len, stored) = (options.event_history_len, Stored::of(&store)?);
         let applied = stored.applied;
         let recent = Arc::new(Recent::open(dir, identity.namespace_id, history_len, stored));
         let copies = Copies { dir: dir.to_owned(), reserved_len: options.reserved_len };
         let mut replay = Replay::of(Arc::clone(&store), Arc::clone(&recent), copies)?;
-        let log = Log::open(dir, identity.namespace_id, applied, &mut |sequence, bytes| {
+        let log = Log::open(disk, dir, identity.namespace_id, applied, &mut |sequence, bytes| {
             replay.take(sequence, bytes)?;
             replay.settle()
         })?;

@@ -7,10 +7,9 @@
 use super::backup::file::BackupFile;
 use super::backup::restore::{RestoreError, write_records};
 use super::error::OpenError;
-use super::folders::{Disk, Folders};
 use super::lock;
 use super::log::Log;
-use crate::disk::sync_dir;
+use crate::disk::{Disk, Folders, SharedDisk};
 use crate::store::{Identity, Store};
 use cairn_process::storage_dir;
 use std::fs;
@@ -34,9 +33,19 @@ fn error(path: &Path) -> impl FnOnce(io::Error) -> OpenError + '_ {
 /// Makes the namespace in `dir`, which nobody has open, that of the backup in `file`. A namespace of another file system
 /// is never replaced. Returns the last entry that it has. Blocks.
 pub fn install(dir: &Path, file: &Path, cache_len: usize) -> Result<u64, RestoreError> {
+    install_on(&Disk::shared(), dir, file, cache_len)
+}
+
+/// The same on another disk.
+pub(super) fn install_on(
+    disk: &SharedDisk,
+    dir: &Path,
+    file: &Path,
+    cache_len: usize,
+) -> Result<u64, RestoreError> {
     storage_dir::create(dir).map_err(error(dir))?;
     let _lock = lock::lock(dir)?;
-    finish(dir)?;
+    finish_on(&**disk, dir)?;
     let backup = BackupFile::open(file)?;
     let (identity, last) = (backup.header.identity.clone(), backup.header.last);
     if Identity::read(&dir.join(VERSION))
@@ -46,23 +55,23 @@ pub fn install(dir: &Path, file: &Path, cache_len: usize) -> Result<u64, Restore
         return Err(RestoreError::Mixed { path: dir.to_owned(), found: identity.block_pool_id });
     }
     let unfinished = dir.join(UNFINISHED);
-    Disk.remove_folder(&unfinished).map_err(error(&unfinished))?;
-    fs::create_dir(&unfinished).map_err(error(&unfinished))?;
-    let store = Store::open(&unfinished.join(DATABASE), cache_len)?;
+    disk.remove_folder(&unfinished).map_err(error(&unfinished))?;
+    disk.create_folder(&unfinished).map_err(error(&unfinished))?;
+    let store = Store::open_on(&**disk, &unfinished.join(DATABASE), cache_len)?;
     write_records(&store, backup)?;
     store.close();
-    Log::create(&unfinished, identity.namespace_id, last + 1)?;
+    Log::create_on(disk, &unfinished, identity.namespace_id, last + 1)?;
     identity.write(&unfinished.join(VERSION)).map_err(OpenError::from)?;
     let ready = || {
         for entry in fs::read_dir(&unfinished)? {
-            fs::File::open(entry?.path())?.sync_all()?;
+            disk.open_file(&entry?.path())?.sync()?;
         }
-        sync_dir(&unfinished)?;
-        fs::rename(&unfinished, dir.join(READY))?;
-        sync_dir(dir)
+        disk.sync(&unfinished)?;
+        disk.rename(&unfinished, &dir.join(READY))?;
+        disk.sync(dir)
     };
     ready().map_err(error(&unfinished))?;
-    finish(dir)?;
+    finish_on(&**disk, dir)?;
     Ok(last)
 }
 
@@ -72,11 +81,7 @@ pub(super) fn is_under_way(dir: &Path) -> bool {
 }
 
 /// Goes on with what an earlier start was at. Nobody else has the folder.
-pub(super) fn finish(dir: &Path) -> Result<(), OpenError> {
-    finish_on(&Disk, dir)
-}
-
-fn finish_on(disk: &dyn Folders, dir: &Path) -> Result<(), OpenError> {
+pub(super) fn finish_on(disk: &dyn Folders, dir: &Path) -> Result<(), OpenError> {
     if !is_under_way(dir) {
         return Ok(());
     }

@@ -6,12 +6,12 @@
 
 use super::frame::{self, Frame, FrameBuilder};
 use super::segment::{self, Header};
-use crate::disk::sync_dir;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use crate::disk::{Disk, DiskFile, Folders, SharedDisk};
+use std::fs;
+use std::io;
 use std::ops::RangeInclusive;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Zeros that are written at a time behind what a synced log has. A sync of bytes that take the place of others is one
 /// write; where the file grows, the file system's own records of that are written as well.
@@ -91,12 +91,13 @@ pub type Replay<'a, E> = &'a mut dyn FnMut(u64, &[u8]) -> Result<(), E>;
 /// The log, open for appending.
 #[derive(Debug)]
 pub struct Log {
+    disk: SharedDisk,
     dir: PathBuf,
     /// First numbers of all segments, ascending; the last one is open.
     segments: Vec<u64>,
     /// Bytes of segments that are not needed any more and stay for backups.
     keep_len: u64,
-    file: File,
+    file: Box<dyn DiskFile>,
     /// Of the open segment.
     header: Header,
     len: u64,
@@ -128,19 +129,31 @@ fn list_segments(dir: &Path) -> Result<Vec<u64>, LogError> {
 impl Log {
     /// Begins a log whose first entry is `next`.
     pub fn create(dir: &Path, namespace_id: u32, next: u64) -> Result<Log, LogError> {
-        Log::create_of(segment::VERSION, dir, namespace_id, next)
+        Log::create_on(&Disk::shared(), dir, namespace_id, next)
+    }
+
+    /// The same on another disk.
+    pub(super) fn create_on(
+        disk: &SharedDisk,
+        dir: &Path,
+        namespace_id: u32,
+        next: u64,
+    ) -> Result<Log, LogError> {
+        Log::create_of(segment::VERSION, disk, dir, namespace_id, next)
     }
 
     /// The same of a certain version.
     pub(super) fn create_of(
         version: u32,
+        disk: &SharedDisk,
         dir: &Path,
         namespace_id: u32,
         next: u64,
     ) -> Result<Log, LogError> {
-        let (file, header) = create_segment(dir, namespace_id, next, version)?;
+        let (file, header) = create_segment(&**disk, dir, namespace_id, next, version)?;
         let len = header.len() as u64;
         Ok(Log {
+            disk: Arc::clone(disk),
             dir: dir.to_owned(),
             segments: vec![next],
             keep_len: 0,
@@ -160,6 +173,7 @@ impl Log {
 
     /// Opens the log in `dir` and hands every entry after `applied` to `replay`, in order.
     pub fn open<E: From<LogError>>(
+        disk: &SharedDisk,
         dir: &Path,
         namespace_id: u32,
         applied: u64,
@@ -171,9 +185,9 @@ impl Log {
             })?;
         if next <= applied {
             // The store outlived the end of the log; it has everything that the segments had.
-            let log = Log::create_of(version, dir, namespace_id, applied + 1)?;
+            let log = Log::create_of(version, disk, dir, namespace_id, applied + 1)?;
             for first in segments {
-                remove_segment(dir, first)?;
+                remove_segment(&**disk, dir, first)?;
             }
             return Ok(log);
         }
@@ -186,10 +200,11 @@ impl Log {
                 (header, header.len() as u64)
             }
         };
-        let file = reopen(&path, header, end).map_err(io_error(&path))?;
-        let (dir, len) = (dir.to_owned(), end);
+        let file = reopen(&**disk, &path, header, end).map_err(io_error(&path))?;
+        let (disk, dir, len) = (Arc::clone(disk), dir.to_owned(), end);
         let (keep_len, room_end, synced) = (0, len, true);
-        let mut log = Log { dir, segments, keep_len, file, header, len, room_end, next, synced };
+        let mut log =
+            Log { disk, dir, segments, keep_len, file, header, len, room_end, next, synced };
         if !header.is_gone_on_with() {
             log.begin_segment(header.next_version())?;
         }
@@ -198,7 +213,7 @@ impl Log {
 
     /// The same log with another file for what is appended next.
     #[cfg(test)]
-    pub fn onto(self, file: File) -> Log {
+    pub fn onto(self, file: Box<dyn DiskFile>) -> Log {
         Log { file, ..self }
     }
 
@@ -216,7 +231,7 @@ impl Log {
         if sync && end > self.room_end {
             self.make_room(end);
         }
-        self.file.write_all(&frame)?;
+        self.file.write(self.len, &frame)?;
         self.len = end;
         self.next = last + 1;
         self.synced = false;
@@ -229,14 +244,14 @@ impl Log {
     /// Has zeros behind `end`.
     fn make_room(&mut self, end: u64) {
         // Where the disk has no space for all of them, the log goes on as long as it can.
-        let _ = self.file.write_all_at(&vec![0; ROOM_LEN], end);
+        let _ = self.file.write(end, &vec![0; ROOM_LEN]);
         self.room_end = end + ROOM_LEN as u64;
     }
 
     /// Brings everything to stable storage.
     pub fn sync(&mut self) -> io::Result<()> {
         if !self.synced {
-            self.file.sync_data()?;
+            self.file.sync()?;
             self.synced = true;
         }
         Ok(())
@@ -264,7 +279,8 @@ impl Log {
     fn begin_segment(&mut self, version: u32) -> Result<(), LogError> {
         self.end_segment().map_err(io_error(&self.dir))?;
         let namespace_id = self.header.namespace_id;
-        (self.file, self.header) = create_segment(&self.dir, namespace_id, self.next, version)?;
+        (self.file, self.header) =
+            create_segment(&*self.disk, &self.dir, namespace_id, self.next, version)?;
         self.len = self.header.len() as u64;
         self.room_end = self.len;
         if self.segments.last() != Some(&self.next) {
@@ -277,7 +293,7 @@ impl Log {
     fn end_segment(&mut self) -> io::Result<()> {
         if self.room_end > self.len {
             self.file.set_len(self.len)?;
-            self.file.sync_all()?;
+            self.file.sync()?;
             (self.room_end, self.synced) = (self.len, true);
         }
         self.sync()
@@ -296,7 +312,8 @@ impl Log {
             }
             needless -= 1;
         }
-        self.segments.drain(..needless).try_for_each(|first| remove_segment(&self.dir, first))
+        let (disk, dir) = (&*self.disk, &self.dir);
+        self.segments.drain(..needless).try_for_each(|first| remove_segment(disk, dir, first))
     }
 }
 
@@ -406,40 +423,45 @@ pub fn read<E: From<LogError>>(
 
 /// Removes all of a log.
 pub(super) fn remove_all_segments(dir: &Path) -> Result<(), LogError> {
-    list_segments(dir)?.into_iter().try_for_each(|first| remove_segment(dir, first))
+    list_segments(dir)?.into_iter().try_for_each(|first| remove_segment(&Disk, dir, first))
 }
 
 fn create_segment(
+    disk: &dyn Folders,
     dir: &Path,
     namespace_id: u32,
     first: u64,
     version: u32,
-) -> Result<(File, Header), LogError> {
+) -> Result<(Box<dyn DiskFile>, Header), LogError> {
     let header = Header::new(namespace_id, first, version).map_err(LogError::Random)?;
     let path = segment_path(dir, first);
     let create = || {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
-        file.write_all(&header.to_bytes())?;
-        file.sync_all()?;
-        sync_dir(dir)?;
+        let file = disk.create_file(&path)?;
+        file.write(0, &header.to_bytes())?;
+        file.sync()?;
+        disk.sync(dir)?;
         Ok((file, header))
     };
     create().map_err(io_error(&path))
 }
 
-fn remove_segment(dir: &Path, first: u64) -> Result<(), LogError> {
+fn remove_segment(disk: &dyn Folders, dir: &Path, first: u64) -> Result<(), LogError> {
     let path = segment_path(dir, first);
-    fs::remove_file(&path).and_then(|()| sync_dir(dir)).map_err(io_error(&path))
+    disk.remove_file(&path).and_then(|()| disk.sync(dir)).map_err(io_error(&path))
 }
 
 /// Opens a segment for appending at `end` and drops what lies behind; the header is written anew in
 /// case that it was torn.
-fn reopen(path: &Path, header: Header, end: u64) -> io::Result<File> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
+fn reopen(
+    disk: &dyn Folders,
+    path: &Path,
+    header: Header,
+    end: u64,
+) -> io::Result<Box<dyn DiskFile>> {
+    let file = disk.open_file(path)?;
     file.set_len(end)?;
-    file.write_all(&header.to_bytes())?;
-    file.sync_all()?;
-    file.seek(SeekFrom::Start(end))?;
+    file.write(0, &header.to_bytes())?;
+    file.sync()?;
     Ok(file)
 }
 

@@ -10,6 +10,7 @@ use super::recent::Recent;
 use super::record::{self, Record};
 use super::rollback::{self, RollbackPoint};
 use super::writer;
+use crate::disk::SharedDisk;
 use crate::store::{Batch, Identity, Position, Store};
 use cairn_namespace::events::EventBatch;
 use cairn_namespace::holds::{self, Upgrade};
@@ -23,6 +24,7 @@ const STEP: usize = 1000;
 
 /// Brings the store up to date with the log. Returns the log, at whose end it is, and the outcomes of calls.
 pub(super) fn replay(
+    disk: &SharedDisk,
     dir: &Path,
     identity: &Identity,
     store: &Arc<Store>,
@@ -35,7 +37,8 @@ pub(super) fn replay(
     }
     let copies = Copies { dir: dir.to_owned(), reserved_len };
     let mut replay = Replay::of(Arc::clone(store), Arc::clone(recent), copies)?;
-    let log = Log::open(dir, identity.namespace_id, store.applied(), &mut |sequence, bytes| {
+    let id = identity.namespace_id;
+    let log = Log::open(disk, dir, id, store.applied(), &mut |sequence, bytes| {
         replay.take(sequence, bytes)?;
         replay.settle()
     })?;

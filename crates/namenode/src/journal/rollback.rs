@@ -11,10 +11,9 @@
 //! Source: Hadoop 3.5.0 `FSImage#rollingRollback`, `NNStorage` (`IMAGE_ROLLBACK`).
 
 use super::error::OpenError;
-use super::folders::{Disk, Folders};
 use super::log::{Log, LogError, remove_all_segments};
 use super::restored;
-use crate::disk::{free_len, sync_dir};
+use crate::disk::{Disk, Folders, free_len, sync_dir};
 use crate::store::{Identity, Position, Store};
 use cairn_namespace::holds::Upgrade;
 use cairn_namespace::query;

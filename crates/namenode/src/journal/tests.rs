@@ -1,4 +1,5 @@
 use super::*;
+use crate::disk::Disk as FileSystem;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::set_permission::SetPermission;
@@ -185,12 +186,13 @@ impl Watched {
             later: Mutex::default(),
             watch,
         };
-        let store = Arc::new(Store::open_through(&path, 1 << 20, wrap).unwrap());
+        let store = Arc::new(Store::open_through(&FileSystem, &path, 1 << 20, wrap).unwrap());
         let recent = Recent::open(dir, identity.namespace_id, 1 << 20, Stored::of(&store).unwrap());
         let recent = Arc::new(recent);
-        let (log, retries) = replay(dir, &identity, &store, &recent, 0).unwrap();
+        let (log, retries) =
+            replay(&FileSystem::shared(), dir, &identity, &store, &recent, 0).unwrap();
         let log = match pipe {
-            Some(pipe) => log.onto(pipe),
+            Some(pipe) => log.onto(Box::new(pipe)),
             None => log,
         };
         let (sender, receiver) = mpsc::channel();

@@ -6,10 +6,10 @@
 //! block is known. Costs 4 bytes for 4 KiB, in memory and on disk.
 
 use super::crc_table::CrcTable;
+use crate::disk::Folders;
 use cairn_codec::crc::crc32c;
 use cairn_process::held::held;
 use redb::StorageBackend;
-use redb::backends::FileBackend;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ const UNKNOWN: u32 = 0;
 #[derive(Debug)]
 pub(crate) struct CheckedFile {
     path: PathBuf,
-    file: FileBackend,
+    file: Box<dyn StorageBackend>,
     crcs: Mutex<Crcs>,
     table: Mutex<CrcTable>,
 }
@@ -52,11 +52,12 @@ fn part(bytes: &[u8], offset: u64, block: usize) -> &[u8] {
 impl CheckedFile {
     /// Opens or creates the file, in a folder that is locked. Returns whether its CRCs are known; if not, all that
     /// counts in it must be read.
-    pub(super) fn open(path: &Path) -> Result<(CheckedFile, bool), redb::DatabaseError> {
-        let mut options = std::fs::OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-        let file = FileBackend::new(file)?;
-        let (table, known) = CrcTable::open(path)?;
+    pub(super) fn open(
+        disk: &dyn Folders,
+        path: &Path,
+    ) -> Result<(CheckedFile, bool), redb::DatabaseError> {
+        let file = disk.open_database(path)?;
+        let (table, known) = CrcTable::open(disk, path)?;
         // What was kept of a file that is not there any more says nothing, nor what was kept of its former end.
         let blocks = (file.len()? / BLOCK as u64) as usize;
         let mut known = known.filter(|_| blocks > 0);
@@ -149,13 +150,14 @@ impl StorageBackend for CheckedFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Disk;
     use std::os::unix::fs::FileExt;
 
     #[test]
     fn what_reads_back_otherwise_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
-        let (file, is_known) = CheckedFile::open(&path).unwrap();
+        let (file, is_known) = CheckedFile::open(&Disk, &path).unwrap();
         assert!(!is_known);
         file.set_len(4 * BLOCK as u64).unwrap();
         file.write(BLOCK as u64, &[7; 2 * BLOCK]).unwrap();
@@ -183,7 +185,7 @@ mod tests {
         file.write(BLOCK as u64, &[8; 2 * BLOCK]).unwrap();
         file.sync_data().unwrap();
         drop(file);
-        let (file, is_known) = CheckedFile::open(&path).unwrap();
+        let (file, is_known) = CheckedFile::open(&Disk, &path).unwrap();
         assert!(is_known);
         file.read(0, &mut all).unwrap();
         disk.write_all_at(&[7], 2 * BLOCK as u64).unwrap();
@@ -260,7 +262,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("db");
         drop(Store::open(&path, 1 << 20).unwrap());
-        let (file, is_known) = CheckedFile::open(&path).unwrap();
+        let (file, is_known) = CheckedFile::open(&Disk, &path).unwrap();
         assert!(is_known);
         let images = std::sync::Arc::default();
         let (kept, at) = (std::sync::Arc::clone(&images), dir.path().to_path_buf());

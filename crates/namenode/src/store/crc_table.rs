@@ -12,11 +12,9 @@
 //! ```
 //! Numbers are little endian; the CRC of a block that is not known is 0.
 
-use crate::disk::sync_dir;
+use crate::disk::{DiskFile, Folders};
 use cairn_codec::crc::crc32c;
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"CAIRNCRC";
@@ -26,7 +24,7 @@ const HEADER_LEN: usize = 32;
 /// Where CRCs are kept, and which generation is the last.
 #[derive(Debug)]
 pub(super) struct CrcTable {
-    files: [File; 2],
+    files: [Box<dyn DiskFile>; 2],
     generation: u64,
 }
 
@@ -78,18 +76,20 @@ fn parse(bytes: &[u8]) -> Content {
 
 impl CrcTable {
     /// The table beside the store at `path`, and the CRCs if what is there of them can be believed.
-    pub(super) fn open(path: &Path) -> io::Result<(CrcTable, Option<Vec<u32>>)> {
-        let mut options = std::fs::OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let open = |name| options.open(path.with_extension(name));
-        let files = [open("crc-0")?, open("crc-1")?];
-        path.parent().map_or(Ok(()), sync_dir)?;
+    pub(super) fn open(
+        disk: &dyn Folders,
+        path: &Path,
+    ) -> io::Result<(CrcTable, Option<Vec<u32>>)> {
+        let paths = ["crc-0", "crc-1"].map(|name| path.with_extension(name));
+        let open = |path: &Path| {
+            if path.try_exists()? { disk.open_file(path) } else { disk.create_file(path) }
+        };
+        let files = [open(&paths[0])?, open(&paths[1])?];
+        path.parent().map_or(Ok(()), |folder| disk.sync(folder))?;
         let mut newest: Option<(u64, Vec<u32>)> = None;
         let mut is_damaged = false;
-        for mut file in &files {
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
-            match parse(&bytes) {
+        for path in &paths {
+            match parse(&std::fs::read(path)?) {
                 Content::Whole(generation, crcs)
                     if newest.as_ref().is_none_or(|newest| newest.0 < generation) =>
                 {
@@ -104,7 +104,7 @@ impl CrcTable {
             // The one that is left may be older than the store.
             for file in &files {
                 file.set_len(0)?;
-                file.sync_all()?;
+                file.sync()?;
             }
             return Ok((CrcTable { files, generation }, None));
         }
@@ -124,8 +124,8 @@ impl CrcTable {
         let file = &self.files[(self.generation % 2) as usize];
         // From here on it is either short or whole.
         file.set_len(0)?;
-        file.write_all_at(&bytes, 0)?;
-        file.sync_data()?;
+        file.write(0, &bytes)?;
+        file.sync()?;
         self.generation += 1;
         Ok(())
     }
@@ -134,16 +134,17 @@ impl CrcTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Disk;
 
     #[test]
     fn the_newer_one_counts_and_a_damaged_one_spoils_both() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store.redb");
-        let (mut table, none) = CrcTable::open(&path).unwrap();
+        let (mut table, none) = CrcTable::open(&Disk, &path).unwrap();
         assert_eq!(none, None);
         for round in 1..6 {
             table.save(&vec![round; round as usize]).unwrap();
-            let (_, crcs) = CrcTable::open(&path).unwrap();
+            let (_, crcs) = CrcTable::open(&Disk, &path).unwrap();
             assert_eq!(crcs, Some(vec![round; round as usize]));
         }
         let files = ["crc-0", "crc-1"].map(|name| path.with_extension(name));
@@ -158,21 +159,21 @@ mod tests {
             });
             for bad in flipped.chain([[&whole[..], b"x"].concat()]) {
                 std::fs::write(file, bad).unwrap();
-                assert_eq!(CrcTable::open(&path).unwrap().1, None);
+                assert_eq!(CrcTable::open(&Disk, &path).unwrap().1, None);
                 // And not believed the next time either.
-                assert_eq!(CrcTable::open(&path).unwrap().1, None);
+                assert_eq!(CrcTable::open(&Disk, &path).unwrap().1, None);
                 std::fs::write(file, &whole).unwrap();
                 std::fs::write(other, &kept).unwrap();
             }
         }
-        assert_eq!(CrcTable::open(&path).unwrap().1, Some(vec![5; 5]));
+        assert_eq!(CrcTable::open(&Disk, &path).unwrap().1, Some(vec![5; 5]));
     }
 
     #[test]
     fn what_a_crash_has_cut_short_leaves_the_other_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store.redb");
-        let (mut table, _) = CrcTable::open(&path).unwrap();
+        let (mut table, _) = CrcTable::open(&Disk, &path).unwrap();
         table.save(&[]).unwrap();
         for round in 1..6_u32 {
             table.save(&vec![round; round as usize]).unwrap();
@@ -180,11 +181,11 @@ mod tests {
             let whole = std::fs::read(&newest).unwrap();
             for len in 0..whole.len() {
                 std::fs::write(&newest, &whole[..len]).unwrap();
-                let (mut table, crcs) = CrcTable::open(&path).unwrap();
+                let (mut table, crcs) = CrcTable::open(&Disk, &path).unwrap();
                 assert_eq!(crcs, Some(vec![round - 1; round as usize - 1]), "{len} bytes");
                 // The next one takes the place of the one that is short.
                 table.save(&[9]).unwrap();
-                assert_eq!(CrcTable::open(&path).unwrap().1, Some(vec![9]), "{len} bytes");
+                assert_eq!(CrcTable::open(&Disk, &path).unwrap().1, Some(vec![9]), "{len} bytes");
             }
             std::fs::write(&newest, &whole).unwrap();
         }
@@ -194,6 +195,6 @@ mod tests {
             let bytes = std::fs::read(&file).unwrap();
             std::fs::write(file, &bytes[..bytes.len() - 1]).unwrap();
         }
-        assert_eq!(CrcTable::open(&path).unwrap().1, None);
+        assert_eq!(CrcTable::open(&Disk, &path).unwrap().1, None);
     }
 }

@@ -6,7 +6,7 @@
 
 use super::file::{BackupFile, FileError, Header, Kind, is_name, split};
 use crate::clock::wall_ms;
-use crate::disk::sync_dir;
+use crate::disk::{Disk, sync_dir};
 use crate::journal::error::OpenError;
 use crate::journal::frame::FrameBuilder;
 use crate::journal::log::{Log, LogError};
@@ -207,7 +207,7 @@ fn restore_of(
         return Err(gap.unwrap_or(RestoreError::TooNew { last: sequence }));
     }
     let recent = Arc::new(Recent::open(dir, identity.namespace_id, 0, Stored::of(&store)?));
-    replay(dir, &identity, &store, &recent, 0)?;
+    replay(&Disk::shared(), dir, &identity, &store, &recent, 0)?;
     begin_anew(dir, &identity, &store, sequence)?;
     let entry_ms = entry_ms.unwrap_or(made_ms);
     let restored = Restored { sequence, entry_ms, at_ms: wall_ms() };

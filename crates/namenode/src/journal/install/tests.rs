@@ -1,12 +1,14 @@
 //! Snapshots in the place of what is there, whatever stops the process meanwhile.
 
 use super::*;
-use crate::journal::folders::crash::{Crash, each_place};
+use crate::disk::DiskFile;
+use crate::disk::crash::{Crash, each_place};
 use crate::journal::follower::Follower;
 use crate::journal::offline::check_folder;
 use crate::journal::tests::{entry, options};
 use crate::journal::{Namesystem, NamesystemOptions};
 use cairn_namespace::store::conformance::{Records, dump};
+use redb::{DatabaseError, StorageBackend};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
@@ -124,6 +126,7 @@ enum Mistake {
 }
 
 /// Does it in a wrong way, until it ends.
+#[derive(Debug)]
 struct Mistaken<'a> {
     mistake: Mistake,
     crash: &'a Crash,
@@ -191,6 +194,18 @@ impl Folders for Mistaken<'_> {
 
     fn sync(&self, folder: &Path) -> io::Result<()> {
         self.crash.sync(folder)
+    }
+
+    fn create_file(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        self.crash.create_file(path)
+    }
+
+    fn open_file(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        self.crash.open_file(path)
+    }
+
+    fn open_database(&self, path: &Path) -> Result<Box<dyn StorageBackend>, DatabaseError> {
+        self.crash.open_database(path)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Logs whose entries say that they have done something else, or that do not follow the store.
 
+use crate::disk::Disk;
 use crate::journal::backup::restore::{RestoreError, Until, restore};
 use crate::journal::frame::FrameBuilder;
 use crate::journal::log::{self, Log, LogError};
@@ -68,7 +69,9 @@ impl Killed {
         let image = copy(self.start.path());
         let identity = Identity::read(&image.path().join("VERSION")).unwrap().unwrap();
         let none = &mut |_, _: &[u8]| Ok::<(), LogError>(());
-        let mut log = Log::open(image.path(), identity.namespace_id, self.first - 1, none).unwrap();
+        let mut log =
+            Log::open(&Disk::shared(), image.path(), identity.namespace_id, self.first - 1, none)
+                .unwrap();
         let mut frame = FrameBuilder::new(self.first);
         for entry in entries {
             frame.push(entry);

@@ -1,7 +1,7 @@
 //! Crashes at each step of making a rollback point, of giving it up, and of going back to it.
 
 use super::*;
-use crate::journal::folders::crash::each_place;
+use crate::disk::crash::each_place;
 use crate::journal::tests::{entry, options};
 use crate::journal::{Namesystem, NamesystemOptions};
 use cairn_namespace::store::Table;

@@ -1,13 +1,15 @@
 //! A process that ends in the middle of what it does to folders.
 
-use super::{Disk, Folders};
+use super::{Disk, DiskFile, Folders};
+use redb::{DatabaseError, StorageBackend};
 use std::cell::Cell;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 /// A process that ends in the middle of a step, which is half done then, or done and not told.
-pub(in crate::journal) struct Crash {
+#[derive(Debug)]
+pub(crate) struct Crash {
     steps_left: Cell<usize>,
     is_done: bool,
 }
@@ -74,10 +76,22 @@ impl Folders for Crash {
     fn sync(&self, folder: &Path) -> io::Result<()> {
         self.step(|| Disk.sync(folder), || Ok(()))
     }
+
+    fn create_file(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Disk.create_file(path)
+    }
+
+    fn open_file(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Disk.open_file(path)
+    }
+
+    fn open_database(&self, path: &Path) -> Result<Box<dyn StorageBackend>, DatabaseError> {
+        Disk.open_database(path)
+    }
 }
 
 /// Calls `test` with each place where a process can end, until it says that it has come to the end.
-pub(in crate::journal) fn each_place(mut test: impl FnMut(&Crash) -> bool) {
+pub(crate) fn each_place(mut test: impl FnMut(&Crash) -> bool) {
     for steps in 0.. {
         if [false, true].into_iter().all(|is_done| test(&Crash::after(steps, is_done))) {
             assert!(steps > 3, "there are more steps than {steps}");
