@@ -16,7 +16,8 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), f"{os.path.dirname(HERE)}/backups"]
+sys.path[:0] = [HERE, os.path.dirname(HERE), f"{os.path.dirname(HERE)}/backups"]
+import three  # noqa: E402
 from backups import DATANODES, Source, Writer, facts_but, is_there, on_disks  # noqa: E402
 from scene import CLASSES, differences, scene, told, until  # noqa: E402
 
@@ -191,11 +192,14 @@ def main():
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--cairn", required=True, type=os.path.abspath)
     words.add_argument("--former", type=os.path.abspath)
-    words.add_argument("--only", choices=["finalized", "back"])
+    words.add_argument("--former-of-three", type=os.path.abspath, help="a former program that knows quorums")
+    words.add_argument("--only", choices=["finalized", "back", "three-finalized", "three-back"])
     options = words.parse_args()
-    for run in [finalized, back]:
-        if options.only in (None, run.__name__):
-            run(options.former or options.cairn, options.cairn, f"{HERE}/target/{run.__name__}")
+    runs = {"finalized": (finalized, options.former), "back": (back, options.former),
+            "three-finalized": (three.finalized, options.former_of_three), "three-back": (three.back, options.former_of_three)}
+    for name, (run, former) in runs.items():
+        if options.only in (None, name):
+            run(former or options.cairn, options.cairn, f"{HERE}/target/{name}")
 
 
 if __name__ == "__main__":
