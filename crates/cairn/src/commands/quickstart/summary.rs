@@ -5,6 +5,11 @@ use crate::output::{megabytes_per_second, size, table};
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// Where stripes have taken more room than copies.
+const SMALL: &str = "\n\
+    These files are small: one that is shorter than a cell (1 MiB) takes its length four times in a stripe, and three\n\
+    times as copies. Larger ones save room: see docs/choosing.md.\n";
+
 /// What one way of storing cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
@@ -54,7 +59,8 @@ impl Summary {
             row(&format!("read, {stopped} DataNodes gone"), &|m| rate(m.degraded)),
             row("byte for byte", &|_| format!("{files} of {files} equal")),
         ];
-        table(&rows)
+        let note = if coded.disk > copied.disk { SMALL } else { "" };
+        table(&rows) + note
     }
 
     /// The same for programs; times in seconds.
