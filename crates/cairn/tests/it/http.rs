@@ -195,15 +195,27 @@ fn request(dice: &mut Dice) -> String {
     )
 }
 
-/// The status of the answer.
-fn ask(addr: &str, request: &str) -> String {
+/// The whole answer.
+fn answer(addr: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(addr).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap_or_else(|error| panic!("{error}: {request}"));
-    let head = String::from_utf8_lossy(&answer[..answer.len().min(64)]).into_owned();
-    head.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {request}")).to_string()
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// The status of the answer.
+fn ask(addr: &str, request: &str) -> String {
+    let answer = answer(addr, request);
+    answer.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {request}")).to_string()
+}
+
+/// A request without a body.
+fn plain(method: &str, target: &str) -> String {
+    format!(
+        "{method} {target} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    )
 }
 
 #[test]
@@ -221,7 +233,48 @@ fn webhdfs_answers_whatever_it_is_asked() {
     for status in ["200", "307", "400", "403", "404"] {
         assert!(answers.get(status).is_some_and(|count| *count > 5), "{answers:?}");
     }
-    let plain =
-        "GET /webhdfs/v1/?op=GETFILESTATUS HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-    assert_eq!(ask(cluster.http(), plain), "200");
+    assert_eq!(ask(cluster.http(), &plain("GET", "/webhdfs/v1/?op=GETFILESTATUS")), "200");
+}
+
+#[test]
+fn what_webhdfs_answers_otherwise_than_hadoops() {
+    let cluster = Cluster::start();
+    let data = cluster.file("data", b"data");
+    cluster.fs(&["put", &data, "/f"]);
+    cluster.fs(&["chmod", "777", "/f"]);
+    let nobody = plain("GET", "/webhdfs/v1/?op=GETFILESTATUS&user.name=");
+    assert_eq!(ask(cluster.http(), &nobody), "200");
+
+    let set = "/webhdfs/v1/f?op=SETXATTR&xattr.name=user.c&flag=CREATE&user.name=ann";
+    assert_eq!(ask(cluster.http(), &plain("PUT", set)), "200");
+    let get = "/webhdfs/v1/f?op=GETXATTRS&xattr.name=user.c&encoding=text&user.name=ann";
+    let told = answer(cluster.http(), &plain("GET", get));
+    assert!(told.ends_with(r#"{"XAttrs":[{"name":"user.c","value":"\"\""}]}"#), "{told}");
+
+    // Neither the NameNode nor the DataNode that it sends to lets pages of other sites read.
+    let sent = answer(cluster.http(), &plain("GET", "/webhdfs/v1/f?op=OPEN&user.name=ann"));
+    let place = sent.lines().find_map(|line| line.strip_prefix("location: http://")).unwrap();
+    let (datanode, target) = place.split_at(place.find('/').unwrap());
+    let read = answer(datanode, &plain("GET", target));
+    assert!(read.ends_with("\r\n\r\ndata"), "{read}");
+    for told in [sent, read] {
+        assert!(!told.to_lowercase().contains("access-control"), "{told}");
+    }
+}
+
+#[test]
+fn a_thousand_connections_that_rest_or_never_end_their_heads_hold_nobody_up() {
+    let cluster = Cluster::start();
+    let mut resting = Vec::new();
+    for number in 0..1000 {
+        let mut stream = TcpStream::connect(cluster.http()).unwrap();
+        if number % 2 == 1 {
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ").unwrap();
+        }
+        resting.push(stream);
+    }
+    for path in ["/", "/prom", "/webhdfs/v1/?op=LISTSTATUS", "/../../etc/passwd"] {
+        let status = if path.contains("passwd") { "404" } else { "200" };
+        assert_eq!(ask(cluster.http(), &plain("GET", path)), status, "{path}");
+    }
 }
