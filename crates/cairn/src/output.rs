@@ -137,10 +137,20 @@ fn short_size(number: u64) -> String {
     format!("{text} {}", LETTERS[step - 1])
 }
 
+/// What a server says, without the Java class that Hadoop's messages begin with.
+fn without_class(text: &str) -> &str {
+    let Some((class, message)) = text.split_once(": ") else { return text };
+    let is_class = class.contains('.')
+        && (class.ends_with("Exception") || class.ends_with("Error"))
+        && class.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '$' | '_'));
+    if is_class && !message.is_empty() { message } else { text }
+}
+
 /// What went wrong, and why, each cause once: errors often repeat what the one below them says.
 pub fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
+        let cause = without_class(&cause).to_string();
         match () {
             _ if text.is_empty() => text = cause,
             _ if text.contains(&cause) => {}
@@ -212,6 +222,19 @@ pub fn first_line(error: &ClientError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_has_no_java_class() {
+        for (said, told) in [
+            ("java.io.IOException: no DataNode is x", "no DataNode is x"),
+            ("org.apache.hadoop.ipc.A$BException: a: b", "a: b"),
+            ("java.io.IOException: ", "java.io.IOException: "),
+            ("nn1.example.org: refused", "nn1.example.org: refused"),
+            ("x.Exception y: z", "x.Exception y: z"),
+        ] {
+            assert_eq!(sentence(&anyhow::anyhow!(said.to_string())), told);
+        }
+    }
 
     #[test]
     fn sizes_have_binary_units() {
