@@ -24,7 +24,7 @@ WORD` tells what a key is set to, and `cairn doctor` which keys of a configurati
 `s`, `m`, `h`, `d`), bytes too (`k`, `m`, `g`, `t`). What is *live* changes while the role runs: edit the file, then \
 `hdfs dfsadmin -reconfig` or `cairn admin reconfig`. [Keys](operations/keys.md) says more of those that Hadoop \
 does not have. Keys whose names have a user, group or protocol in them (`hadoop.proxyuser.USER.hosts`, \
-`httpfs.proxyuser.USER.hosts`, `security.PROTOCOL.acl`) are where they belong: [Users and access](operations/access.md).
+`httpfs.proxyuser.USER.hosts`, `security.PROTOCOL.acl`) are described in [Users and access](operations/access.md).
 ";
 
 /// One key as it is shown.
