@@ -390,7 +390,9 @@ impl World<'_> {
     fn acknowledged(&mut self, file: InodeId, holder: &str, end: u64, block: BlockId) {
         // The answer may come after a power cut.
         let is_torn = self.model.blocks.get(&block).is_some_and(|block| !block.torn.is_empty());
-        if let Some(file) = self.written_by(file, holder).filter(|_| !is_torn) {
+        let Some(file) = self.written_by(file, holder) else { return };
+        file.told = file.told.max(end);
+        if !is_torn {
             file.acked = file.acked.max(end);
         }
     }
@@ -401,6 +403,7 @@ impl World<'_> {
             true => {
                 if let Some(file) = self.written_by(file, holder) {
                     file.acked = file.acked.max(offset);
+                    file.told = file.told.max(offset);
                 }
             }
             false => self.synced(file, holder, offset),
@@ -412,6 +415,7 @@ impl World<'_> {
         if let Some(file) = self.written_by(file, holder) {
             file.durable = file.durable.max(end);
             file.acked = file.acked.max(end);
+            file.told = file.told.max(end);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What must hold after each step, and what must be reached after quiet time.
 //!
+//! - What was acknowledged and is left anywhere of an open block, under whichever stamp, is not dropped (`kept.rs`).
 //! - Every acknowledged byte is left on live or returning nodes, unless more nodes have failed its
 //!   block than it bears.
 //! - What the NameNode takes for a good replica or unit has the right bytes.
@@ -13,6 +14,7 @@
 //!   leaving node let go, every file closed and readable (`whole.rs`).
 
 mod groups;
+mod kept;
 mod leaving;
 mod packs;
 mod whole;
@@ -272,6 +274,7 @@ impl World<'_> {
             Command::Invalidate(blocks) => {
                 for block in blocks {
                     self.check_deletion(node, block);
+                    self.check_open_deletion(node, block);
                     self.check_group_deletion(node, block);
                 }
             }

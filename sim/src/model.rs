@@ -28,6 +28,8 @@ pub(crate) struct FileModel {
     pub(crate) acked: u64,
     /// Bytes of these that must never be lost: they were synced.
     pub(crate) durable: u64,
+    /// Bytes that a writer was told are safe, whatever the power has taken since: what is left of them must not be dropped.
+    pub(crate) told: u64,
     pub(crate) is_open: bool,
 }
 
@@ -119,6 +121,7 @@ impl Model {
                     written: Vec::new(),
                     acked: 0,
                     durable: 0,
+                    told: 0,
                     is_open: true,
                 };
                 // A repeated call gives the same file again.
@@ -135,6 +138,7 @@ impl Model {
                         ));
                     }
                     file.written.truncate(status.len() as usize);
+                    file.told = file.told.min(status.len());
                     file.writer = append.holder.clone();
                     file.is_open = true;
                 }
@@ -161,6 +165,7 @@ impl Model {
                     target.written.extend(moved.written);
                     target.acked += moved.acked;
                     target.durable += moved.durable;
+                    target.told += moved.told;
                 }
             }
             (Command::Truncate(truncate), Outcome::Removed { .. } | Outcome::Recovery { .. }) => {
@@ -169,6 +174,7 @@ impl Model {
                 file.written.truncate(truncate.new_len as usize);
                 file.acked = file.acked.min(truncate.new_len);
                 file.durable = file.durable.min(truncate.new_len);
+                file.told = file.told.min(truncate.new_len);
                 // Until its last block is cut off.
                 file.is_open |= matches!(outcome, Outcome::Recovery { .. });
             }
@@ -182,6 +188,7 @@ impl Model {
                 let file = complete.file.and_then(|id| self.files.get_mut(&id));
                 if let Some(file) = file.filter(|file| file.is_open) {
                     file.acked = file.written.len() as u64;
+                    file.told = file.acked;
                     if !self.is_lazy {
                         file.durable = file.acked;
                     }
@@ -221,7 +228,7 @@ impl Model {
             }
             file.written.truncate(len as usize);
             file.durable = if self.is_lazy { file.durable.min(len) } else { len };
-            (file.acked, file.is_open) = (len, false);
+            (file.acked, file.told, file.is_open) = (len, len, false);
         }
         let names = query::totals(store).map_err(|error| error.to_string())?.inodes;
         // The root, the directories of all files, and they.

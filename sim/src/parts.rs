@@ -178,6 +178,11 @@ pub trait Parts {
         false
     }
 
+    /// Of which block or unit a recovery asks the next place, if any, after those before it have answered.
+    fn next_asked(&self, order: &Order, answers: &[Answer]) -> Option<BlockId> {
+        order.next_asked(answers)
+    }
+
     /// What the answers to a recovery come to.
     fn agree(&self, order: &Order, answers: &[Answer]) -> Result<Agreement, RecoveryError> {
         order.agree(answers)

@@ -11,7 +11,9 @@ use crate::messages;
 use crate::node::{INTER_DATANODE, Node};
 use crate::protocol::inter;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
-use cairn_replica::recovery::{Agreement, Aim, Answer, Cut, CutResult, Order, RecoveryError};
+use cairn_replica::recovery::{
+    Agreement, Aim, Answer, Cut, CutResult, Earlier, Order, RecoveryError,
+};
 use cairn_replica::{RecoveryInfo, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::exception::class;
@@ -41,14 +43,12 @@ pub(crate) async fn recover(node: Arc<Node>, command: RecoveringBlockProto) {
 
 async fn lead(node: &Arc<Node>, command: &RecoveringBlockProto, block: &Block) -> Result<()> {
     let order = order(command, block)?;
+    let places: Vec<&DatanodeIDProto> =
+        command.block.locs.iter().chain(&command.earlier_locs).map(|info| &info.id).collect();
     let mut answers = Vec::new();
-    for (place, location) in command.block.locs.iter().enumerate() {
-        let asked = Block { id: order.asked_of(place), ..block.clone() };
-        let answer = ask(node, &location.id, &asked, order.recovery_id).await;
-        answers.push(answer);
-        if answer == Answer::Superseded {
-            break;
-        }
+    while let Some(asked) = order.next_asked(&answers) {
+        let asked = Block { id: asked, gs: order.asked_gs(), ..block.clone() };
+        answers.push(ask(node, places[answers.len()], &asked, order.recovery_id).await);
     }
     let cutting = match order.agree(&answers)? {
         Agreement::Drop => return tell(node, block, order.recovery_id, &Told::default()).await,
@@ -56,7 +56,7 @@ async fn lead(node: &Arc<Node>, command: &RecoveringBlockProto, block: &Block) -
     };
     let (mut results, mut storages) = (Vec::new(), vec![String::new(); answers.len()]);
     for cut in &cutting.cuts {
-        let id = &command.block.locs[cut.place].id;
+        let id = places[cut.place];
         let result = match set_len(node, id, &block.pool, order.recovery_id, cut).await {
             Ok(storage) => {
                 storages[cut.place] = storage;
@@ -72,9 +72,9 @@ async fn lead(node: &Arc<Node>, command: &RecoveringBlockProto, block: &Block) -
             break;
         }
     }
-    let places = cutting.settle(&results)?;
-    let named = places.iter().map(|place| match *place {
-        Some(place) => (command.block.locs[place].id.clone(), std::mem::take(&mut storages[place])),
+    let done = cutting.settle(&results)?;
+    let named = done.iter().map(|place| match *place {
+        Some(place) => (places[place].clone(), std::mem::take(&mut storages[place])),
         None => (no_node(), String::new()),
     });
     let (nodes, storages) = named.unzip();
@@ -107,6 +107,11 @@ fn order(command: &RecoveringBlockProto, block: &Block) -> Result<Order> {
         recovery_id: GenerationStamp(command.new_gen_stamp),
         places,
         away: command.away_indices.as_deref().map(units),
+        earlier: command.earlier_gen_stamp.map(|since| Earlier {
+            since: GenerationStamp(since),
+            place_count: command.earlier_locs.len(),
+            away_count: command.earlier_away_count.unwrap_or(0) as usize,
+        }),
         aim,
     };
     order.check()?;

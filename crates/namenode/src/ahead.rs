@@ -86,6 +86,7 @@ mod tests {
                 unit_crcs: Vec::new(),
                 group: None,
                 packed: None,
+                reopened_gs: None,
             };
             move |txn: &mut dyn StoreTxn| block::put(txn, &block).unwrap()
         };

@@ -67,6 +67,18 @@ pub struct BlockRecovery {
     /// The unit of each other place that may have something of the block and is not asked, for its node is dead or
     /// silent or its replica is bad; 0 for a replica. What they have is not known.
     pub away: Vec<UnitIndex>,
+    /// Of a replicated block, who may have a replica of it under a stamp that it had before.
+    pub earlier: EarlierPlaces,
+}
+
+/// DataNodes that a writer has gone on without, and whose replicas are stale: what they have was acknowledged before. The
+/// stamp is the one that was heard of last, if any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EarlierPlaces {
+    /// Those that can be asked.
+    pub places: Vec<(StorageHandle, Option<GenerationStamp>)>,
+    /// The stamps of those that cannot: their nodes are dead, and may come back.
+    pub away: Vec<Option<GenerationStamp>>,
 }
 
 /// Lost units of one group to decode.

@@ -6,7 +6,7 @@
 use crate::block::{BlockFacts, BlockRef, BlockState};
 use crate::clock::{Now, millis};
 use crate::cluster::Cluster;
-use crate::command::BlockRecovery;
+use crate::command::{BlockRecovery, EarlierPlaces};
 use crate::handle::StorageHandle;
 use crate::node::{AdminState, DataNode};
 use crate::places::construction::{
@@ -16,7 +16,7 @@ use crate::places::map::Place;
 use crate::places::own_id;
 use crate::replica::{LateCrc, ReplicaState, ReportedReplica};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Times that a silent node takes to be dead, for which a NameNode that has started waits for nodes that it has not
 /// heard of, as they may have what open blocks were given before, and any NameNode for one that is decommissioned or at
@@ -127,8 +127,17 @@ impl Cluster {
             }
         }
         let (places, away) = self.recovery_places(id, facts, now);
+        let earlier = self.earlier_places(id, facts, &places, now);
         let last = self.blocks.construction(id).and_then(|c| c.last_primary);
-        let Some(primary) = self.choose_primary(&places, last) else { return false };
+        let primary = match places.is_empty() && away.is_empty() {
+            // Nobody has what the writer went on with, nor will.
+            true => {
+                let left = earlier.places.iter().map(|(storage, _)| (*storage, UnitIndex(0)));
+                self.choose_primary(&left.collect::<Vec<_>>(), last)
+            }
+            false => self.choose_primary(&places, last),
+        };
+        let Some(primary) = primary else { return false };
         let node = self.storage(primary).node;
         let striped = facts.layout.is_striped();
         let recovery = BlockRecovery {
@@ -138,6 +147,7 @@ impl Cluster {
             locations: places.iter().map(|(storage, _)| *storage).collect(),
             units: if striped { places.iter().map(|(_, unit)| *unit).collect() } else { vec![] },
             away,
+            earlier,
         };
         self.work.give_recovery(node, recovery);
         self.blocks.change_construction(id, facts.gs, |construction| {
@@ -244,6 +254,49 @@ impl Cluster {
             }
         }
         (asked, away)
+    }
+
+    /// Who may have a replica of a block under a stamp that it had before: DataNodes that its writer went on without, and those
+    /// that have told of such a one, but for those that are asked anyway (`asked`). What they have was acknowledged when the
+    /// stamp changed. After a start others may have one of which nobody has told yet.
+    fn earlier_places(
+        &self,
+        id: BlockId,
+        facts: &BlockFacts,
+        asked: &[(StorageHandle, UnitIndex)],
+        now: Now,
+    ) -> EarlierPlaces {
+        if facts.layout.has_units() {
+            return EarlierPlaces::default();
+        }
+        let mut left: BTreeMap<StorageHandle, Option<GenerationStamp>> = BTreeMap::new();
+        if let Some(construction) = self.blocks.construction(id) {
+            left.extend(construction.left_behind());
+        }
+        for place in self.places(id) {
+            let mark = self.blocks.mark(place.storage, id);
+            if let Some(bad) = mark.filter(|bad| bad.block.gs < facts.gs) {
+                left.insert(place.storage, Some(bad.block.gs));
+            }
+        }
+        let node_of = |storage: StorageHandle| self.storage(storage).node;
+        // A DataNode has one replica of a block.
+        let is_asked = |storage: StorageHandle| {
+            asked.iter().any(|(other, _)| node_of(*other) == node_of(storage))
+        };
+        let mut earlier = EarlierPlaces::default();
+        for (storage, gs) in left.into_iter().filter(|(storage, _)| !is_asked(*storage)) {
+            let node = self.node(node_of(storage));
+            if node.alive {
+                earlier.places.push((storage, gs));
+            } else if self.may_return(node, now) {
+                earlier.away.push(gs);
+            }
+        }
+        if self.may_be_unheard_of(id, now) {
+            earlier.away.push(None);
+        }
+        earlier
     }
 
     /// Whether a node is there, or may come back with what it had. That it was let go, or was dead when it was told to

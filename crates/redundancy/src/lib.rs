@@ -68,8 +68,8 @@ pub use caching::cached::CacheWant;
 pub use clock::{Dice, Now};
 pub use cluster::{Cluster, Tick};
 pub use command::{
-    BlockRecovery, Command, EncodeMember, EncodeOrder, GroupRebuild, PackOrder, ProveOrder,
-    Reconstruction, Transfer, UnpackOrder,
+    BlockRecovery, Command, EarlierPlaces, EncodeMember, EncodeOrder, GroupRebuild, PackOrder,
+    ProveOrder, Reconstruction, Transfer, UnpackOrder,
 };
 pub use config::{Config, SlowConfig};
 pub use error::RedundancyError;

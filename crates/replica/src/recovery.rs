@@ -3,12 +3,14 @@
 //!
 //! ```text
 //! Order --ask each place--> Answer... --agree()--> Drop
-//!                                             \--> Cutting --cut each--> Cut... --settle()--> targets
+//!                             ^    |          \--> Cutting --cut each--> Cut... --settle()--> targets
+//!                             \----/ next_asked(): who the writer went on without, if need be
 //! ```
 //! Knows neither the DataNodes nor the wire: whoever drives it asks the places one by one and has them cut.
-//! Invariants: what was acknowledged is never dropped, and neither silence nor a place that was not asked is taken
-//! for an empty answer. Tested in `recovery/tests.rs`.
+//! Invariants: what was acknowledged is never dropped while anybody may have it, under whichever stamp, and neither silence
+//! nor a place that was not asked is taken for an empty answer. Tested in `recovery/tests.rs`.
 
+mod earlier;
 mod replicated;
 mod striped;
 
@@ -37,8 +39,22 @@ pub struct Order {
     /// The units of the places that may have something and are not to be asked, because they are dead or silent, or
     /// because it is not known where they are; `None` where the NameNode does not tell.
     pub away: Option<Vec<UnitIndex>>,
+    /// Who may have a replica under a stamp that the block had before; `None` where the NameNode does not tell.
+    pub earlier: Option<Earlier>,
     /// How the block is kept, and what becomes of it.
     pub aim: Aim,
+}
+
+/// Replicas under stamps that a block had before, on DataNodes that its writer has gone on without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Earlier {
+    /// From this stamp on the block's bytes are those of one writer: neither a recovery nor a truncate came between. So what
+    /// replicas have is the start of one and the same stream.
+    pub since: GenerationStamp,
+    /// Places that may have such a replica. They are asked behind [`Order::places`], if [`Order::next_asked`] says so.
+    pub place_count: usize,
+    /// Places that may have one, too, and are not to be asked.
+    pub away_count: usize,
 }
 
 /// What a recovery makes of a block.
@@ -165,15 +181,20 @@ impl Order {
         }
     }
 
-    /// The replica or internal block that a place is asked for. Panics if there is no such place (caller's bug).
-    pub fn asked_of(&self, place: usize) -> BlockId {
-        match self.aim {
-            Aim::Units(_) => self.block.internal(self.places[place]),
-            Aim::Replicas | Aim::Truncated { .. } => self.block,
+    /// The replica or internal block that the next place is asked for, after those before it have answered; `None` when no
+    /// other needs to be asked.
+    pub fn next_asked(&self, answers: &[Answer]) -> Option<BlockId> {
+        let unit = self.places.get(answers.len());
+        match (unit, self.aim) {
+            _ if answers.contains(&Answer::Superseded) => None,
+            (Some(unit), Aim::Units(_)) => Some(self.block.internal(*unit)),
+            (Some(_), _) => Some(self.block),
+            (None, _) => self.asks_earlier(answers).then_some(self.block),
         }
     }
 
-    /// Decides by the answers, one for each place and in their order; missing ones are places that were not asked.
+    /// Decides by the answers, one for each place and in their order, and then for those of [`Earlier`]; missing ones are
+    /// places that were not asked.
     ///
     /// Source: Hadoop 3.5.0 `BlockRecoveryWorker`.
     pub fn agree(&self, answers: &[Answer]) -> Result<Agreement, RecoveryError> {

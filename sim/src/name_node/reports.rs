@@ -6,7 +6,7 @@ use super::names::{Named, Target, XFER_PORT, sure};
 use crate::data_node::Intent;
 use crate::parts::Parts;
 use cairn_master::contiguous::rounds::Said;
-use cairn_master::orders::{self, Truncation};
+use cairn_master::orders::{self, Earlier, Truncation};
 use cairn_master::reports::{self, Begun, Heard, Listed, Told};
 use cairn_redundancy::{
     AdminIntent, AdminState, BlockRecovery, BlockRef, Changes, Command, FullReport, NodeAddress,
@@ -213,5 +213,10 @@ impl NameNode {
     /// To what a recovery cuts its block off.
     pub(crate) fn truncation(&self, recovery: &BlockRecovery) -> Truncation {
         sure(orders::truncation(&self.store, recovery))
+    }
+
+    /// What it may take under earlier stamps.
+    pub(crate) fn earlier(&self, recovery: &BlockRecovery) -> Option<Earlier> {
+        sure(orders::earlier(&self.store, recovery))
     }
 }

@@ -9,7 +9,7 @@ use crate::world::World;
 use cairn_master::orders::Truncation;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_redundancy::{BlockFacts, BlockRecovery, BlockRef, BlockState, Layout};
-use cairn_replica::recovery::{Agreement, Aim, Answer, CutResult, Cutting, Order};
+use cairn_replica::recovery::{Agreement, Aim, Answer, CutResult, Cutting, Earlier, Order};
 use cairn_replica::{RecoveryInfo, ReplicaError};
 use cairn_stripe::{BlockId, GenerationStamp, Geometry, UnitIndex};
 
@@ -17,7 +17,8 @@ impl World<'_> {
     /// An order with the names that travel with it.
     pub(super) fn recovery(&self, told: BlockRecovery) -> Recovery {
         let Truncation { source, len: cut_to } = self.name_node.truncation(&told);
-        let BlockRecovery { block, new_gs, layout, locations, mut units, away } = told;
+        let earlier = self.name_node.earlier(&told);
+        let BlockRecovery { block, new_gs, layout, locations, mut units, away, .. } = told;
         units.resize(locations.len(), UnitIndex(0));
         let aim = match (layout, cut_to) {
             (Layout::Striped { k, m, cell_len, .. }, _) => {
@@ -35,9 +36,15 @@ impl World<'_> {
             recovery_id: new_gs,
             places: units,
             away: Some(away),
+            earlier: earlier.as_ref().map(|earlier| Earlier {
+                since: earlier.since,
+                place_count: earlier.places.len(),
+                away_count: earlier.away_count,
+            }),
             aim,
         };
-        let targets = locations.iter().map(|s| self.name(*s)).collect();
+        let earlier = earlier.map_or_else(Vec::new, |earlier| earlier.places);
+        let targets = locations.iter().chain(&earlier).map(|s| self.name(*s)).collect();
         Recovery { order, source, layout, targets }
     }
 
@@ -51,8 +58,8 @@ impl World<'_> {
         if let Some(source) = recovery.source {
             return self.copy_start(node, recovery, source);
         }
-        if answers.len() < recovery.targets.len() && !answers.contains(&Answer::Superseded) {
-            answers.push(self.ask(&recovery, answers.len()));
+        if let Some(id) = self.parts.next_asked(&recovery.order, &answers) {
+            answers.push(self.ask(&recovery, id, answers.len()));
             return self.next_step(node, Task::Ask(recovery, answers));
         }
         let agreed = self.parts.agree(&recovery.order, &answers);
@@ -89,14 +96,13 @@ impl World<'_> {
     }
 
     /// What one holder says when it is to freeze what it has.
-    fn ask(&mut self, recovery: &Recovery, place: usize) -> Answer {
+    fn ask(&mut self, recovery: &Recovery, id: BlockId, place: usize) -> Answer {
         let Recovery { order, targets, .. } = recovery;
         let target = targets[place].node;
         if self.unlucky(25) || !self.answers(target) {
             return Answer::Silent;
         }
-        let id = order.asked_of(place);
-        match self.nodes[target].freeze(id, order.gs, order.recovery_id) {
+        match self.nodes[target].freeze(id, order.asked_gs(), order.recovery_id) {
             Ok(Some(info)) => Answer::Holds(info),
             Ok(None) => Answer::Nothing,
             Err(NodeError::Replica(ReplicaError::RecoveryInProgress { .. })) => Answer::Superseded,
@@ -147,6 +153,7 @@ impl World<'_> {
         if !self.reaches_name_node(node) {
             return;
         }
+        self.check_kept(recovery, told);
         let Order { block: id, gs, acked_len, recovery_id, .. } = recovery.order;
         let command = CommitBlockSynchronization {
             block: cairn_namespace::BlockRef { id, gs, len: acked_len },

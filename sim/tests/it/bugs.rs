@@ -4,9 +4,9 @@
 //! time of writing; here each bug must be found within three times as many.
 
 use cairn_redundancy::{BlockRef, Cluster, Command, NodeHandle};
-use cairn_replica::recovery::{Agreement, Aim, Answer, Order, RecoveryError};
+use cairn_replica::recovery::{Agreement, Aim, Answer, Earlier, Order, RecoveryError};
 use cairn_sim::{Options, Parts, Right, run};
-use cairn_stripe::UnitIndex;
+use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::BTreeMap;
 
 /// The first seed that finds the bug, of so many.
@@ -189,6 +189,38 @@ impl Parts for SilenceIsEmptiness {
 #[test]
 fn a_dead_place_that_is_not_counted_in_a_recovery_is_found() {
     must_find::<SilenceIsEmptiness>(11, &["acknowledged", "are left"]);
+}
+
+/// Nobody asks what those have that the writer went on without: a block of which the others have lost all ends empty, and one
+/// of which they have lost a part with the rest.
+#[derive(Default)]
+struct ForgetsEarlierStamps;
+
+impl ForgetsEarlierStamps {
+    fn forgetting(order: &Order) -> Order {
+        let none = |earlier| Earlier { place_count: 0, away_count: 0, ..earlier };
+        Order { earlier: order.earlier.map(none), ..order.clone() }
+    }
+}
+
+impl Parts for ForgetsEarlierStamps {
+    fn next_asked(&self, order: &Order, answers: &[Answer]) -> Option<BlockId> {
+        ForgetsEarlierStamps::forgetting(order).next_asked(answers)
+    }
+
+    fn agree(&self, order: &Order, answers: &[Answer]) -> Result<Agreement, RecoveryError> {
+        ForgetsEarlierStamps::forgetting(order).agree(answers)
+    }
+}
+
+/// Of a million seeds one in 40,000 has it.
+#[test]
+fn what_is_left_under_an_earlier_stamp_and_dropped_is_found() {
+    for seed in [1_086_321, 1_088_902, 1_111_758, 1_163_691] {
+        let found = run(seed, Options::default(), &mut ForgetsEarlierStamps).violation;
+        let why = found.expect("the bug is not found");
+        assert!(why.contains("that were acknowledged are on"), "seed {seed}: {why}");
+    }
 }
 
 /// A leaving node is let go whatever it holds.

@@ -338,3 +338,11 @@ fn what_an_image_has_is_on_its_disks_and_what_it_lacks_is_proven_no_more() {
         assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
     }
 }
+
+/// The power takes all that was acknowledged from the last one of a pipeline. One that had left it has a part of that.
+#[test]
+fn a_file_whose_last_block_has_lost_all_ends_with_what_others_have() {
+    for seed in [1_086_321, 1_088_902, 1_111_758, 1_163_691] {
+        assert_eq!(run(seed, Options::default(), &mut Right).violation, None, "seed {seed}");
+    }
+}

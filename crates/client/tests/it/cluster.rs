@@ -17,6 +17,8 @@ pub struct Cluster {
     pub fs: FileSystem,
     pub datanodes: Vec<RunningDataNode>,
     pub namenode: RunningNameNode,
+    /// What is the same of all DataNodes.
+    data_config: DataNodeConfig,
     dir: TempDir,
 }
 
@@ -69,17 +71,8 @@ impl Cluster {
         };
         tune(&mut name_config, &mut data_config);
         let namenode = NameNode::start(name_config).await.unwrap();
-        let mut datanodes = Vec::new();
-        for i in 0..count {
-            let data = dir.path().join(format!("data{i}"));
-            std::fs::create_dir_all(&data).unwrap();
-            let config = DataNodeConfig {
-                data_dirs: vec![data.into()],
-                name_nodes: vec![namenode.rpc_addr.to_string()],
-                ..data_config.clone()
-            };
-            datanodes.push(DataNode::start(config).await.unwrap());
-        }
+        data_config.name_nodes = vec![namenode.rpc_addr.to_string()];
+        let datanodes = start_datanodes(dir.path(), &data_config, count).await;
         let mut config = ClientConfig {
             namenode: namenode.rpc_addr.to_string(),
             user: "root".to_string(),
@@ -91,7 +84,12 @@ impl Cluster {
         while fs.datanodes(DataNodeFilter::Live).await.unwrap().len() < count {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        Cluster { fs, datanodes, namenode, dir }
+        Cluster { fs, datanodes, namenode, data_config, dir }
+    }
+
+    /// Starts so many DataNodes again, all of which were stopped.
+    pub async fn start_again(&mut self, count: usize) {
+        self.datanodes = start_datanodes(self.dir.path(), &self.data_config, count).await;
     }
 
     pub async fn start(count: usize) -> Cluster {
@@ -198,6 +196,21 @@ impl Cluster {
         let index = self.datanodes.iter().position(|node| node.uuid() == uuid).unwrap();
         self.datanodes.remove(index).kill();
     }
+}
+
+async fn start_datanodes(
+    dir: &Path,
+    config: &DataNodeConfig,
+    count: usize,
+) -> Vec<RunningDataNode> {
+    let mut datanodes = Vec::new();
+    for i in 0..count {
+        let data = dir.join(format!("data{i}"));
+        std::fs::create_dir_all(&data).unwrap();
+        let config = DataNodeConfig { data_dirs: vec![data.into()], ..config.clone() };
+        datanodes.push(DataNode::start(config).await.unwrap());
+    }
+    datanodes
 }
 
 /// Notices a dead DataNode after seconds and mends at once.

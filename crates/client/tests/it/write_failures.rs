@@ -158,3 +158,41 @@ async fn a_write_dropped_before_its_end_breaks_the_file() {
         assert!(writer.close().await.is_err(), "bytes are missing");
     }
 }
+
+/// A writer goes on without a DataNode that has died; then the power takes what the other one had not synced, and the writer is
+/// gone, too. What was acknowledged before the first one died is still there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_pipeline_had_before_a_datanode_left_it_outlasts_the_loss_of_the_others() {
+    for left in [0, 512] {
+        let change = |config: &mut cairn_client::ClientConfig| {
+            config.replace_datanode = ReplaceDataNode::Never;
+        };
+        let mut cluster = Cluster::start_with(2, change).await;
+        let fs = cluster.fs.clone();
+        let options = CreateOptions { replication: Some(2), ..CreateOptions::default() };
+        let data = bytes(left, 1500);
+        let mut writer = fs.create("/f", &options).await.unwrap();
+        writer.write(&data[..1000]).await.unwrap();
+        writer.hflush().await.unwrap();
+        let block = fs.block_locations("/f", 0, u64::MAX).await.unwrap().last_block.unwrap();
+        let uuids: Vec<_> = block.locations.iter().map(|at| at.addr.uuid.clone()).collect();
+        cluster.kill(&uuids[0]);
+        writer.write(&data[1000..]).await.unwrap();
+        writer.hflush().await.unwrap();
+        drop(writer);
+        cluster.kill(&uuids[1]);
+        let files = cluster.block_files(block.block.id.0);
+        let lens: Vec<u64> = files.iter().map(|(file, _)| file.metadata().unwrap().len()).collect();
+        let last = lens.iter().position(|len| *len == 1500).expect("one has all of it");
+        let cut = |path: &std::path::Path, len: u64| {
+            std::fs::File::options().write(true).open(path).unwrap().set_len(len).unwrap();
+        };
+        cut(&files[last].0, left);
+        cut(&files[last].1, 7 + 4 * left.div_ceil(512));
+        cluster.start_again(2).await;
+        while !fs.recover_lease("/f").await.unwrap() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert_same(&get(&fs, "/f").await.unwrap(), &data[..1000], &format!("{left} left"));
+    }
+}

@@ -13,7 +13,7 @@ use cairn_codec::crc::ChecksumKind;
 use cairn_process::held::held;
 use cairn_replica::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
-use cairn_wire::meta_file;
+use cairn_wire::meta_file::{self, MetaHeader};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
@@ -258,6 +258,9 @@ pub(crate) fn validated(files: &ReplicaFiles, id: BlockId, gs: GenerationStamp) 
     len.map_or_else(|_| Replica::unread(id, gs), |len| Replica::new(id, gs, ReplicaState::Rwr, len))
 }
 
+/// Bytes to a CRC of a replica that has none: `dfs.bytes-per-checksum` as Hadoop has it.
+const EMPTY_CHUNK_LEN: u32 = 512;
+
 /// Bytes of a replica that its CRCs cover, the last chunk being checked; cuts the file to them.
 fn validated_len(files: &ReplicaFiles) -> Result<u64> {
     let data = File::options().read(true).write(true).open(&files.data).at(&files.data)?;
@@ -269,6 +272,9 @@ fn validated_len(files: &ReplicaFiles) -> Result<u64> {
     let len = data.metadata().at(&files.data)?.len();
     let meta_len = meta.metadata().at(&files.meta)?.len();
     if meta_len < meta_file::HEADER_LEN as u64 {
+        // The power has taken it: no byte has a CRC, and a recovery may want the replica without any.
+        let header = MetaHeader::new(ChecksumKind::Crc32c.id().into(), EMPTY_CHUNK_LEN)?.encode();
+        meta.write_all_at(&header, 0).at(&files.meta)?;
         return cut(&data, files, 0);
     }
     let mut head = [0; meta_file::HEADER_LEN];

@@ -188,6 +188,81 @@ async fn a_block_nobody_holds_is_deleted_when_all_that_may_have_it_have_answered
     assert_eq!(told, [(1008, 0, true)]);
 }
 
+/// The power has taken all that its writer had not synced from the only one that is left of the pipeline, and maybe the
+/// header of the CRCs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_whose_acknowledged_bytes_the_power_has_taken_ends_without_them() {
+    for (id, meta_len) in [(ID, 7), (ID + 1, 0)] {
+        let mut cluster = Cluster::start(1).await;
+        let mut writer = Writer::create(&cluster, &[0], id, 1001).await;
+        writer.write(&bytes(700), 1).await;
+        cluster.kill_node(0);
+        for (path, len) in cluster.files(0, id).into_iter().zip([0, meta_len]) {
+            let path = cluster.dir(0).join(path);
+            std::fs::File::options().write(true).open(path).unwrap().set_len(len).unwrap();
+        }
+        cluster.start_node(0).await;
+        let order = order(block(id, 1001, 700), 1005, vec![cluster.info(0)]);
+        let told = (Some(vec![]), Some(1001), Some(0));
+        let (away_indices, earlier_gen_stamp, earlier_away_count) = told;
+        let order =
+            RecoveringBlockProto { away_indices, earlier_gen_stamp, earlier_away_count, ..order };
+        cluster.send_command(0, recover(vec![order]));
+        cluster.wait("synchronization", |r| !r.synchronized.is_empty()).await;
+        let done = cluster.name_node.record.lock().unwrap().synchronized[0].clone();
+        assert_eq!((done.new_gen_stamp, done.new_length, done.delete_block), (1005, 0, false));
+        let received = ReceivedDeletedBlockInfoProtoBlockStatus::Received;
+        let event = cluster.wait_event_of(0, id, 1005, received).await;
+        assert_eq!(event.block.num_bytes, Some(0));
+    }
+}
+
+/// The power has taken all or a part from the only one that the writer had gone on with: DataNodes that it had gone on without
+/// have more.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_last_of_a_pipeline_has_lost_is_taken_from_those_that_had_left_it() {
+    let mut cluster = Cluster::start(3).await;
+    let data = bytes(2000);
+    for (id, left) in [(ID, 0_u64), (ID + 1, 512)] {
+        let mut writers = Vec::new();
+        for (node, gs, len) in [(0, 1003, 2000), (1, 1001, 700), (2, 1002, 1500)] {
+            let mut writer = Writer::create(&cluster, &[node], id, gs).await;
+            writer.write(&data[..len], 1).await;
+            writers.push(writer);
+        }
+        cluster.kill_node(0);
+        for path in cluster.files(0, id) {
+            let is_meta = path.extension().is_some_and(|extension| extension == "meta");
+            let len = if is_meta { 7 + 4 * left.div_ceil(512) } else { left };
+            let file =
+                std::fs::File::options().write(true).open(cluster.dir(0).join(path)).unwrap();
+            file.set_len(len).unwrap();
+        }
+        cluster.start_node(0).await;
+        let order = |new_gs, earlier: &[usize], earlier_away_count| RecoveringBlockProto {
+            away_indices: Some(vec![]),
+            earlier_gen_stamp: Some(1001),
+            earlier_locs: earlier.iter().map(|node| cluster.info(*node)).collect(),
+            earlier_away_count: Some(earlier_away_count),
+            ..order(block(id, 1003, 1200), new_gs, vec![cluster.info(0)])
+        };
+        // One that may have more is dead.
+        cluster.send_command(0, recover(vec![order(1005, &[1], 1)]));
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        cluster.send_command(0, recover(vec![order(1006, &[1, 2], 0)]));
+        let done = |r: &mut Record| r.synchronized.iter().any(|d| d.block.block_id == id as u64);
+        cluster.wait("synchronization", done).await;
+        let done = cluster.name_node.record.lock().unwrap().synchronized.clone();
+        let done: Vec<_> = done.iter().filter(|done| done.block.block_id == id as u64).collect();
+        let told: Vec<_> = done.iter().map(|d| (d.new_gen_stamp, d.new_length)).collect();
+        assert_eq!(told, [(1006, 1500)]);
+        let nodes: Vec<_> = done[0].new_taragets.iter().map(|id| &id.datanode_uuid).collect();
+        assert_eq!(nodes, [&cluster.info(2).id.datanode_uuid]);
+        let mut stream = cluster.connect(2).await;
+        assert_eq!(read(&mut stream, block(id, 1006, 0), 0, 1500).await.unwrap(), data[..1500]);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_of_which_one_cannot_be_asked_is_not_deleted() {
     let mut cluster = Cluster::start(2).await;

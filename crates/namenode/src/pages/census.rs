@@ -183,6 +183,7 @@ mod tests {
             unit_crcs: Vec::new(),
             group,
             packed: None,
+            reopened_gs: None,
         };
         BlockInfo { block, redundancy, file_open: false }
     }

@@ -387,6 +387,7 @@ fn records_and_pages_are_those_of_the_state_that_is_read() {
                             unit_crcs: vec![Some(7)],
                             group: None,
                             packed: None,
+                            reopened_gs: None,
                         };
                         inode::put(txn, &new).unwrap();
                         inode::link(txn, &new).unwrap();

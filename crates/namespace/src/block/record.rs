@@ -46,6 +46,9 @@ pub struct Block {
     pub group: Option<Membership>,
     /// The container that has its bytes. A packed block is in no group itself.
     pub packed: Option<PackedIn>,
+    /// Of a replicated block that is open again, or was recovered and is still open, the stamp that it had then: under older
+    /// ones DataNodes may have other bytes. `None` if one writer has written it from the start, and of what is final.
+    pub reopened_gs: Option<GenerationStamp>,
 }
 
 /// A block's place in a container. It is kept here only: whatever becomes of files, it is a property of the block.
@@ -131,6 +134,7 @@ impl Decode for Block {
             unit_crcs: Decode::decode(input)?,
             group: None,
             packed: None,
+            reopened_gs: None,
         })
     }
 }
@@ -148,8 +152,8 @@ impl Block {
     /// One that is in no group and no container, and of which no CRC is known; `place` is its file and its position there.
     pub fn new(of: BlockRef, place: (InodeId, u32), state: BlockState) -> Block {
         let (BlockRef { id, gs, len }, (file, index)) = (of, place);
-        let (unit_crcs, group, packed) = (Vec::new(), None, None);
-        Block { id, gs, len, file, index, state, unit_crcs, group, packed }
+        let (unit_crcs, group, packed, reopened_gs) = (Vec::new(), None, None, None);
+        Block { id, gs, len, file, index, state, unit_crcs, group, packed, reopened_gs }
     }
 
     /// The block as clients name it.
@@ -234,7 +238,10 @@ pub(super) fn encode(block: &Block) -> Vec<u8> {
         (None, Some(_)) => PACKED_VERSION,
         (None, None) => VERSION,
     });
-    block.encode(&mut out);
+    match reopened_among_crcs(block) {
+        Some(unit_crcs) => Block { unit_crcs, ..block.clone() }.encode(&mut out),
+        None => block.encode(&mut out),
+    }
     if let Some(group) = &block.group {
         group.encode(&mut out);
     } else if let Some(packed) = &block.packed {
@@ -258,7 +265,30 @@ pub fn decode(bytes: &[u8]) -> Result<Block> {
         block.packed = Some(Decode::decode(&mut input)?);
     }
     input.finish()?;
+    take_reopened(&mut block);
     Ok(block)
+}
+
+/// The CRCs of a replicated block that is open again, with [`Block::reopened_gs`] behind the only one that it can have: its
+/// upper and its lower half, which older builds take for CRCs of units that it does not have.
+fn reopened_among_crcs(block: &Block) -> Option<Vec<Option<u32>>> {
+    let gs = block.reopened_gs.filter(|_| !block.is_final() && !block.id.has_units())?.0;
+    Some(vec![block.unit_crcs.first().copied().flatten(), Some((gs >> 32) as u32), Some(gs as u32)])
+}
+
+/// Takes [`Block::reopened_gs`] from among the CRCs. What an older build has closed has it still, and is final.
+fn take_reopened(block: &mut Block) {
+    if block.id.has_units() || block.unit_crcs.len() < 2 {
+        return;
+    }
+    if let [_, Some(upper), Some(lower)] = block.unit_crcs[..] {
+        let gs = GenerationStamp(u64::from(upper) << 32 | u64::from(lower));
+        block.reopened_gs = Some(gs).filter(|_| !block.is_final());
+    }
+    block.unit_crcs.truncate(1);
+    if block.unit_crcs == [None] {
+        block.unit_crcs.clear();
+    }
 }
 
 /// The file of a block's record.
@@ -293,4 +323,50 @@ pub(crate) fn index_of(key: &[u8]) -> Option<u32> {
 /// Reads an entry's record.
 pub fn position_from(bytes: &[u8]) -> Result<Position> {
     Ok(from_record(VERSION, bytes)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block, as it is read from its record.
+    fn read_again(block: &Block) -> Block {
+        decode(&encode(block)).unwrap()
+    }
+
+    #[test]
+    fn a_record_tells_at_which_stamp_an_open_block_was_opened_again() {
+        let of = BlockRef { id: BlockId(1 << 30), gs: GenerationStamp(1005), len: 70 };
+        let block = Block::new(of, (InodeId(17_000), 0), BlockState::UnderConstruction);
+        assert_eq!(read_again(&block), block);
+        for gs in [1001, u64::from(u32::MAX) + 7] {
+            for unit_crcs in [vec![], vec![Some(7)]] {
+                let reopened_gs = Some(GenerationStamp(gs));
+                let reopened = Block { reopened_gs, unit_crcs, ..block.clone() };
+                assert_eq!(read_again(&reopened), reopened);
+                // What is final was opened by nobody again.
+                let complete = Block { state: BlockState::Complete, ..reopened.clone() };
+                assert_eq!(read_again(&complete), Block { reopened_gs: None, ..complete });
+            }
+        }
+    }
+
+    /// It takes the stamp for CRCs of units that a replicated block does not have, and may close the block with them.
+    #[test]
+    fn what_an_older_build_has_made_of_such_a_record_is_read() {
+        let of = BlockRef { id: BlockId(1 << 30), gs: GenerationStamp(1005), len: 70 };
+        let state = BlockState::UnderConstruction;
+        let unit_crcs = vec![Some(7), Some(0), Some(1001)];
+        let block = Block { unit_crcs, ..Block::new(of, (InodeId(17_000), 0), state) };
+        let found = read_again(&block);
+        assert_eq!(
+            (found.unit_crcs, found.reopened_gs),
+            (vec![Some(7)], Some(GenerationStamp(1001)))
+        );
+        let found = read_again(&Block { state: BlockState::Complete, ..block.clone() });
+        assert_eq!((found.unit_crcs, found.reopened_gs), (vec![Some(7)], None));
+        // Units of a group have CRCs of their own.
+        let group = Block { id: BlockId(i64::MIN + 16), ..block };
+        assert_eq!(read_again(&group), group);
+    }
 }

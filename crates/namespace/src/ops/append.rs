@@ -115,7 +115,8 @@ impl Append {
         if let Some(mut block) = last.filter(|_| goes_on) {
             block.state = BlockState::UnderConstruction;
             block.unit_crcs.clear();
-            block::put(cx.store, &block)?;
+            let reopened_gs = Some(block.gs);
+            block::put(cx.store, &Block { reopened_gs, ..block.clone() })?;
             reopened = Some((block::position(cx.store, id, block.index)?.offset, block));
         }
         at.chain.pop();

@@ -108,6 +108,7 @@ impl CommitBlockSynchronization {
                 block.unit_crcs.clear();
             }
             block.gs = self.new_gs;
+            block.reopened_gs = Some(self.new_gs);
             block.state = BlockState::UnderConstruction;
             usage::set_last_len(cx.store, above, &mut inode, &mut block, self.new_len)?;
         }

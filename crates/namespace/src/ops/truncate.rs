@@ -127,6 +127,7 @@ impl Truncate {
             let recovery_gs = counter::next_stamp(cx.store)?;
             let new_len = left_in_last;
             cut.state = BlockState::UnderTruncation { recovery_gs, started_ms, new_len };
+            cut.reopened_gs = Some(cut.gs);
             block::put(cx.store, &cut)?;
         }
         Ok(Outcome::Recovery { closed: false })

@@ -424,3 +424,33 @@ fn an_append_to_a_silent_holders_file_tells_what_was_dropped() {
     assert_eq!(fs.effects, []);
     assert_eq!(again, Outcome::Appended { status, last: None });
 }
+
+/// DataNodes that were left before may have other bytes of it.
+#[test]
+fn a_block_that_is_opened_again_tells_at_which_stamp() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let block = fs.add_block("/f", None);
+    let reopened =
+        |fs: &Fs| query::get_block(&fs.store, block.id).unwrap().unwrap().block.reopened_gs;
+    assert_eq!(reopened(&fs), None, "one writer has written all of it");
+    assert_eq!(fs.ok(recover("/f", LOCATED)), Outcome::Recovery { closed: false });
+    assert_eq!(reopened(&fs), None);
+    let (work, new_gs) = fs.ordered().map(|it| (it.block.reference(), it.recovery_gs)).unwrap();
+    fs.ok(CommitBlockSynchronization {
+        block: work,
+        new_gs,
+        new_len: 700,
+        close_file: true,
+        delete_block: DropBlock::No,
+    });
+    assert_eq!(reopened(&fs), None, "it is closed");
+    fs.ok(Append {
+        path: "/f".into(),
+        holder: "client".into(),
+        client_machine: String::new(),
+        new_block: false,
+        replicas: LastBlocks { last_min_replicated: true, ..LOCATED },
+    });
+    assert_eq!(reopened(&fs), Some(new_gs));
+}

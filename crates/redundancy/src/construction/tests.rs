@@ -315,6 +315,76 @@ fn a_recovery_is_told_of_a_node_that_was_let_go_and_is_silent() {
     }
 }
 
+/// Those of which the writer has gone on without are named apart, for the others may have lost all.
+#[test]
+fn a_recovery_is_told_who_may_have_the_block_under_an_earlier_stamp() {
+    let (first, unknown) = (Some(GenerationStamp(1001)), None);
+    let id = block(1);
+    let earlier = |world: &mut World, silent: &[usize], gs: u64| {
+        let facts = world.blocks.0[&id];
+        assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(gs), world.now));
+        let commands = world.run(3000, silent);
+        let orders = commands.values().flatten().filter_map(|command| match command {
+            Command::Recover(recoveries) => Some(recoveries[0].earlier.clone()),
+            _ => None,
+        });
+        orders.last().expect("somebody leads it")
+    };
+    let places = |world: &World, of: &[(usize, Option<GenerationStamp>)]| {
+        of.iter().map(|(node, gs)| (world.storage(*node), *gs)).collect::<Vec<_>>()
+    };
+    let mut world = World::new(4, 1);
+    open(&mut world, id, replicated(3, 0, OPEN), &[0, 1, 2]);
+    go_on(&mut world, id, &[Some(0), None, None]);
+    let told = earlier(&mut world, &[], 1003);
+    assert_eq!((told.places, told.away), (places(&world, &[(1, first), (2, first)]), vec![]));
+    // One dies, and may come back.
+    world.run(700_000, &[2]);
+    let told = earlier(&mut world, &[2], 1004);
+    assert_eq!((told.places, told.away), (places(&world, &[(1, first)]), vec![first]));
+    // It has come back without it.
+    world.register(registration(2, 0));
+    world.full_report(2, &[]);
+    world.run(700_000, &[2]);
+    let told = earlier(&mut world, &[2], 1005);
+    assert_eq!((told.places, told.away), (places(&world, &[(1, first)]), vec![]));
+
+    // After a start: others may have one of which nobody has told.
+    let mut world = World::new(4, 1);
+    world.blocks.0.insert(id, BlockFacts { gs: LATER, ..replicated(2, 0, OPEN) });
+    let state = ReplicaState::WaitingToBeRecovered;
+    for (node, gs) in [(0, 1002), (1, 1001)] {
+        let block = BlockRef { id, gs: GenerationStamp(gs), len: 70 };
+        world.full_report(node, &[ReportedReplica { block, state, crc32c: None }]);
+    }
+    let told = earlier(&mut world, &[], 1003);
+    assert_eq!((told.places, told.away), (places(&world, &[(1, first)]), vec![unknown]));
+    world.run(7_000_000, &[]);
+    let told = earlier(&mut world, &[], 1004);
+    assert_eq!((told.places, told.away), (places(&world, &[(1, first)]), vec![]));
+}
+
+/// Nobody has what the writer went on with, nor will.
+#[test]
+fn a_node_that_the_writer_went_on_without_leads_a_recovery_if_there_is_no_other() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    open(&mut world, id, replicated(2, 0, OPEN), &[0, 1]);
+    go_on(&mut world, id, &[Some(0), None]);
+    let facts = world.blocks.0[&id];
+    world.run(700_000, &[0]);
+    let start = |world: &mut World, gs: u64| {
+        world.cluster.start_block_recovery(id, &facts, GenerationStamp(gs), world.now)
+    };
+    assert!(!start(&mut world, 1003), "it may come back");
+    let intent = AdminIntent::Decommission;
+    world.cluster.set_admin_intent(&world.blocks, world.handle(0), intent, world.now);
+    world.run(6_500_000, &[0]);
+    assert!(start(&mut world, 1004));
+    let commands = world.run(3000, &[0]);
+    assert!(matches!(&commands[&1][..], [Command::Recover(_)]), "{commands:?}");
+}
+
 /// It knows nothing of what was acknowledged without it, so nobody waits for it.
 #[test]
 fn a_recovery_is_not_told_of_a_replica_that_the_writer_went_on_without() {

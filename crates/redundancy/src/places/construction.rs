@@ -26,13 +26,16 @@ pub struct Expected {
     lost: Option<GenerationStamp>,
     /// Whether it could have what was acknowledged, and a later full report of its storage does not name it.
     pub(crate) is_missing: bool,
+    /// Whether the writer had gone on without it when such a report did not name it.
+    is_gone: bool,
 }
 
 impl Expected {
     /// One of which nothing is known yet.
     fn new(storage: StorageHandle, unit: UnitIndex) -> Expected {
         let (reported, promise, lost) = (None, None, None);
-        Expected { storage, unit, reported, in_pipeline: false, promise, lost, is_missing: false }
+        let (in_pipeline, is_missing, is_gone) = (false, false, false);
+        Expected { storage, unit, reported, in_pipeline, promise, lost, is_missing, is_gone }
     }
 }
 
@@ -115,7 +118,7 @@ impl Construction {
         for (index, storage) in targets.iter().enumerate().take(targets_max(id)) {
             let (Some(storage), unit) = (*storage, unit_at(id, index)) else { continue };
             let entry = self.entry(storage, unit);
-            (entry.in_pipeline, entry.is_missing) = (true, false);
+            (entry.in_pipeline, entry.is_missing, entry.is_gone) = (true, false, false);
         }
     }
 
@@ -151,7 +154,7 @@ impl Construction {
             old.crc32c
         });
         entry.reported = Some(ReportedReplica { crc32c, ..replica });
-        (entry.lost, entry.is_missing) = (None, false);
+        (entry.lost, entry.is_missing, entry.is_gone) = (None, false, false);
     }
 
     /// The units of which a storage was said to have something.
@@ -167,7 +170,10 @@ impl Construction {
         let could_have = self.may_have(&self.expected[at]);
         let entry = &mut self.expected[at];
         (entry.reported, entry.lost) = (None, None);
-        entry.is_missing |= could_have;
+        match could_have {
+            true => entry.is_missing = true,
+            false => entry.is_gone = true,
+        }
     }
 
     /// What was reported of a place is not there any more, for its storage is lost.
@@ -205,6 +211,15 @@ impl Construction {
     pub(crate) fn may_have(&self, place: &Expected) -> bool {
         let had = place.lost.is_some_and(|gs| gs >= self.gs);
         !place.is_missing && (self.is_current(place) || had)
+    }
+
+    /// The places that the writer has gone on without, with the stamps that they had as far as was told.
+    pub(crate) fn left_behind(
+        &self,
+    ) -> impl Iterator<Item = (StorageHandle, Option<GenerationStamp>)> {
+        let is_left = |e: &&Expected| !self.may_have(e) && !e.is_missing && !e.is_gone;
+        let left = self.expected.iter().filter(is_left);
+        left.map(|e| (e.storage, e.reported.map(|r| r.block.gs).or(e.lost)))
     }
 
     /// The replicas and units that are still open with an older stamp than a block got in the end, on storages

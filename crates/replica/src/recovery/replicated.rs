@@ -1,7 +1,7 @@
 //! What the answers of replicas come to.
 
 use super::{
-    Agreement, Answer, Cut, Cutting, Order, REPLICAS_AT_LEAST, RecoveryError, RecoveryInfo,
+    Agreement, Aim, Answer, Cut, Cutting, Order, REPLICAS_AT_LEAST, RecoveryError, RecoveryInfo,
 };
 use crate::state::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
@@ -16,7 +16,8 @@ impl Order {
     /// decides, because the writer may have been told that the block is complete; else the shortest that is being
     /// written. A replica whose node has been down may have lost them: the longest of these decides if there is no
     /// other, once all that may have more have answered. So it is with finalized ones that have lost their ends: another
-    /// of their stamp has more, or more is known to be acknowledged.
+    /// of their stamp has more, or more is known to be acknowledged. What replicas under earlier stamps have is used where it is
+    /// longer than what is left by that; a block of which no byte is left anywhere ends with none.
     ///
     /// Source: Hadoop 3.5.0 `BlockRecoveryWorker.RecoveryTaskContiguous`. Deviations: Hadoop deletes the block as soon
     /// as one that can be asked has nothing, whoever else may have it, and whatever was acknowledged; it takes the
@@ -29,31 +30,36 @@ impl Order {
     ) -> Result<Agreement, RecoveryError> {
         // An attempt before this one may have cut some of them off already.
         let most = cut_to.map_or(u64::MAX, |(_, len)| len);
-        let held = |answer: &Answer| match answer {
-            Answer::Holds(info) => Some(RecoveryInfo { len: info.len.min(most), ..*info }),
-            _ => None,
+        let earlier = self.longest_earlier(answers, most);
+        let weighed = match self.weigh(answers, most) {
+            // Half a copy, beside a replica that the writer has gone on without.
+            Err(RecoveryError::Contradiction(_)) if earlier.len > 0 => Weighed::NOTHING,
+            weighed => weighed?,
         };
-        let all = answers.iter().enumerate();
-        let mut found: Vec<Found> =
-            all.filter_map(|(place, answer)| Some((place, held(answer)?))).collect();
-        let has_torn = note_torn(&mut found, self.acked_len.min(most));
+        let Weighed { mut places, mut len, .. } = weighed;
+        if weighed.may_have_lost && earlier.len > len {
+            (places, len) = (earlier.places, earlier.len);
+        }
         let unanswered = self.replicas_unanswered(answers);
-        let Chosen { places, len, may_be_torn } = match choose(&found, self)? {
-            Some(chosen) => chosen,
-            None if self.acked_len > 0 => {
+        if places.is_empty() {
+            if self.acked_len > 0 {
                 return Err(RecoveryError::Acknowledged { acked_len: self.acked_len });
             }
-            None if unanswered > 0 && !self.is_known_to_be_empty(&found) => {
-                return Err(RecoveryError::Unanswered { unanswered });
-            }
-            None => return Ok(Agreement::Drop),
-        };
+            let unanswered = unanswered + self.earlier_unanswered(answers, len);
+            return match unanswered > 0 && !weighed.is_known_to_be_empty {
+                true => Err(RecoveryError::Unanswered { unanswered }),
+                false => Ok(Agreement::Drop),
+            };
+        }
         // Dead ones that a NameNode does not tell of are not waited for beside a replica: there may be none.
-        let unanswered = match (may_be_torn || has_torn) && !self.is_known_to_be_empty(&found) {
+        let mut unanswered = match weighed.is_torn && !weighed.is_known_to_be_empty {
             true if len >= self.acked_len => self.unanswered(answers).count(),
             false if len >= self.acked_len => 0,
             _ => unanswered,
         };
+        if weighed.may_have_lost {
+            unanswered += self.earlier_unanswered(answers, len);
+        }
         if len < most && unanswered > 0 {
             return Err(RecoveryError::Unanswered { unanswered });
         }
@@ -64,6 +70,49 @@ impl Order {
         };
         let cuts = places.into_iter().filter_map(cut).collect();
         Ok(Agreement::Cut(Cutting { len, cuts, units: None }))
+    }
+
+    /// What the places of the last pipeline have.
+    fn weigh(&self, answers: &[Answer], most: u64) -> Result<Weighed, RecoveryError> {
+        let held = |answer: &Answer| match answer {
+            Answer::Holds(info) => Some(RecoveryInfo { len: info.len.min(most), ..*info }),
+            _ => None,
+        };
+        let all = answers.iter().enumerate().take(self.places.len());
+        let mut found: Vec<Found> =
+            all.filter_map(|(place, answer)| Some((place, held(answer)?))).collect();
+        let acked_len = self.acked_len.min(most);
+        let has_torn = note_torn(&mut found, acked_len);
+        let is_known_to_be_empty = self.is_known_to_be_empty(&found);
+        let is_weak =
+            |may_be_torn: bool, len: u64| may_be_torn && !is_known_to_be_empty || len < acked_len;
+        Ok(match choose(&found, self)? {
+            Some(Chosen { places, len, may_be_torn }) => Weighed {
+                places,
+                len,
+                is_torn: may_be_torn || has_torn,
+                may_have_lost: is_weak(may_be_torn, len),
+                is_known_to_be_empty,
+            },
+            None => Weighed {
+                may_have_lost: is_weak(true, 0),
+                is_known_to_be_empty,
+                ..Weighed::NOTHING
+            },
+        })
+    }
+
+    /// Whether the places of the last pipeline may have less than was acknowledged.
+    pub(super) fn may_have_lost(&self, answers: &[Answer]) -> bool {
+        let most = match self.aim {
+            Aim::Replicas => u64::MAX,
+            Aim::Truncated { len, .. } => len,
+            Aim::Units(_) => return false,
+        };
+        match self.weigh(answers, most) {
+            Ok(weighed) => weighed.may_have_lost && weighed.len < most,
+            Err(_) => true,
+        }
     }
 
     /// Places that may have a replica and have not told of it.
@@ -82,6 +131,30 @@ impl Order {
             |info: &RecoveryInfo| info.is_current(self.gs) && info.len == 0 && !info.may_be_torn();
         found.iter().any(|(_, info)| is_proof(info))
     }
+}
+
+/// What the places of the last pipeline have of a block.
+struct Weighed {
+    /// The places of the replicas that are made use of.
+    places: Vec<usize>,
+    /// The length that they have in common, or the longest has.
+    len: u64,
+    /// A node that has one, or had a longer one, was down.
+    is_torn: bool,
+    /// It may be less than was acknowledged, so that who has more under an earlier stamp is better.
+    may_have_lost: bool,
+    /// Nothing was acknowledged.
+    is_known_to_be_empty: bool,
+}
+
+impl Weighed {
+    const NOTHING: Weighed = Weighed {
+        places: Vec::new(),
+        len: 0,
+        is_torn: true,
+        may_have_lost: true,
+        is_known_to_be_empty: false,
+    };
 }
 
 /// What is made of a block.
@@ -113,9 +186,12 @@ fn note_torn(found: &mut [Found], acked_len: u64) -> bool {
     torn.contains(&true)
 }
 
-/// Which replicas take part; `None` if nobody has a byte.
+/// Which replicas take part; `None` if nobody has a byte. One that has lost all that was acknowledged takes part where it is
+/// known who may have it under an earlier stamp.
 fn choose(found: &[Found], order: &Order) -> Result<Option<Chosen>, RecoveryError> {
-    let usable = |(_, info): &&Found| info.gs >= order.gs && info.len > 0;
+    let knows_all = order.acked_len > 0 && order.earlier.is_some();
+    let has_lost_all = |info: &RecoveryInfo| knows_all && info.len == 0 && info.may_be_torn();
+    let usable = |(_, info): &&Found| info.gs >= order.gs && (info.len > 0 || has_lost_all(info));
     let sync: Vec<&Found> =
         found.iter().filter(usable).filter(|(_, info)| info.is_current(order.gs)).collect();
     let Some(best) = sync.iter().map(|(_, info)| info.original).min() else {

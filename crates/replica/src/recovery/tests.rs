@@ -22,6 +22,7 @@ fn replicas(answers: &[Answer], acked_len: u64, away: Option<usize>) -> Order {
         recovery_id: GenerationStamp(20),
         places: vec![UnitIndex(0); answers.len()],
         away: away.map(|count| vec![UnitIndex(0); count]),
+        earlier: None,
         aim: Aim::Replicas,
     }
 }
@@ -256,6 +257,7 @@ fn group(picture: &str, acked_len: u64) -> (Order, Vec<Answer>) {
         recovery_id: GenerationStamp(20),
         places,
         away: None,
+        earlier: None,
         aim: Aim::Units(Geometry::new(6, 3, CELL)),
     };
     (order, answers)

@@ -3831,6 +3831,15 @@ pub struct RecoveringBlockProto {
     /// Field 1000 `awayIndices`.
     #[prost(bytes = "vec", optional, tag = "1000")]
     pub away_indices: ::core::option::Option<::std::vec::Vec<u8>>,
+    /// Field 1001 `earlierGenStamp`.
+    #[prost(uint64, optional, tag = "1001")]
+    pub earlier_gen_stamp: ::core::option::Option<u64>,
+    /// Field 1002 `earlierLocs`.
+    #[prost(message, repeated, tag = "1002")]
+    pub earlier_locs: ::std::vec::Vec<DatanodeInfoProto>,
+    /// Field 1003 `earlierAwayCount`.
+    #[prost(uint32, optional, tag = "1003")]
+    pub earlier_away_count: ::core::option::Option<u32>,
 }
 
 /// `hadoop.hdfs.ReencryptEncryptionZoneRequestProto`.

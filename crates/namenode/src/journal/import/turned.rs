@@ -260,7 +260,9 @@ fn blocks(
             true => BlockState::UnderConstruction,
             false => BlockState::Complete,
         };
-        block(id, index as u32, &of, state)
+        let block = block(id, index as u32, &of, state);
+        // Whether it was opened again is not known.
+        Block { reopened_gs: is_written.then_some(block.gs), ..block }
     });
     let blocks: Vec<Block> = blocks.collect();
     if blocks.iter().any(|block| block.id.is_striped() != redundancy.is_striped()) {

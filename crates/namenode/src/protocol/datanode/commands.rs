@@ -3,7 +3,7 @@
 //! Source: Hadoop 3.5.0 `PBHelper#convert(DatanodeCommand)`.
 
 use cairn_master::Lookup;
-use cairn_master::orders::{self, Truncation};
+use cairn_master::orders::{self, Earlier, Truncation};
 use cairn_namespace::Result;
 use cairn_redundancy::{
     BlockRecovery, BlockRef, Cluster, Command, Layout, Reconstruction, ScrubOrder, StorageHandle,
@@ -160,6 +160,11 @@ impl Encoder<'_> {
             num_bytes: Some(len),
         });
         let ec_policy = striped.then(|| self.policy(recovery.layout)).transpose()?;
+        let earlier = orders::earlier(self.lookup.store, recovery)?;
+        let (since, earlier, away_count) = match earlier {
+            Some(Earlier { since, places, away_count }) => (Some(since.0), places, away_count),
+            None => (None, Vec::new(), 0),
+        };
         Ok(pb::RecoveringBlockProto {
             new_gen_stamp: recovery.new_gs.0,
             block: pb::LocatedBlockProto {
@@ -176,6 +181,9 @@ impl Encoder<'_> {
             ec_policy,
             block_indices: striped.then(|| indices(recovery.units.iter().copied())),
             away_indices: Some(indices(recovery.away.iter().copied())),
+            earlier_gen_stamp: since,
+            earlier_locs: self.infos(&earlier).datanodes,
+            earlier_away_count: since.map(|_| u32::try_from(away_count).unwrap_or(u32::MAX)),
         })
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_redundancy::{
-    BlockRecovery, BlockRef, Command, Layout, Reconstruction, Registration, Transfer,
+    BlockRecovery, BlockRef, Command, EarlierPlaces, Layout, Reconstruction, Registration, Transfer,
 };
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId, UnitIndex};
 use cairn_wire::exception::class;
@@ -235,7 +235,8 @@ async fn commands_carry_what_hadoops_datanodes_read() {
         };
         let (new_gs, locations) = (GenerationStamp(1002), vec![storage(0), storage(1)]);
         let (units, away) = (vec![UnitIndex(0), UnitIndex(4)], vec![UnitIndex(2)]);
-        let recovery = BlockRecovery { block, new_gs, layout, locations, units, away };
+        let earlier = EarlierPlaces::default();
+        let recovery = BlockRecovery { block, new_gs, layout, locations, units, away, earlier };
         let pairs = |list: &[(u32, u8)]| {
             list.iter().map(|(node, unit)| (storage(*node), UnitIndex(*unit))).collect()
         };

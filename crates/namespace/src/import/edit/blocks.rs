@@ -180,8 +180,9 @@ pub fn reopen(
         let began_after = last.as_ref().filter(|_| goes_on.is_none()).map(|last| last.id);
         file.writer = Some(Writer { began_after, ..writer.clone() });
         if let Some(last) = goes_on {
-            let state = BlockState::UnderConstruction;
-            block::put(store, &Block { state, unit_crcs: Vec::new(), ..last.clone() })?;
+            let (state, reopened_gs) = (BlockState::UnderConstruction, Some(last.gs));
+            let reopened = Block { state, unit_crcs: Vec::new(), reopened_gs, ..last.clone() };
+            block::put(store, &reopened)?;
         }
         lease::add(store, &writer.holder, id, 0)?;
         inode::put(store, &inode)
