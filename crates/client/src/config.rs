@@ -90,6 +90,8 @@ keys! {
         socket_timeout: Duration, "dfs.client.socket-timeout" = "60000" as PATIENCE;
         /// Waits for the NameNode longer than this fail.
         rpc_timeout: Duration, "ipc.client.rpc-timeout.ms" = "0" as RPC_PATIENCE;
+        /// Whether reads are asked of NameNodes that follow, as where a nameservice has Hadoop's `ObserverReadProxyProvider` in `dfs.client.failover.proxy.provider`.
+        reads_followers: bool, "cairn.client.read-followers" = "false" as BOOLEAN;
         /// Tries to allocate a block while the last one lacks replicas.
         add_block_retries: u32, "dfs.client.block.write.locateFollowingBlock.retries" = "5" as number();
         /// First wait of those tries, doubled each time.
@@ -176,6 +178,9 @@ keys! {
         /// `host:port` of each NameNode of the nameservice, of which one is active; none: there is only the one above.
         /// `dfs.ha.namenodes`, `dfs.namenode.rpc-address`.
         namenode_addresses: Vec<String> = Vec::new();
+        /// How often the leader is asked how far it is, so that reads at those who follow show what others have done: before
+        /// each for 0, before the first alone for none. `dfs.client.failover.observer.auto-msync-period`.
+        msync_period: Option<Duration> = None;
         /// The user to act as. `HADOOP_USER_NAME`, else the login name.
         user: String = std::env::var("HADOOP_USER_NAME")
             .or_else(|_| std::env::var("USER"))

@@ -193,6 +193,13 @@ impl FileSystem {
         self.session.namenode.call(method, request).await
     }
 
+    /// Has reads that begin after it show what anybody was told before, also at NameNodes that follow.
+    ///
+    /// Source: Hadoop 3.5.0 `FileSystem#msync`.
+    pub async fn msync(&self) -> Result<()> {
+        self.session.namenode.msync().await
+    }
+
     /// How often a read asked others because an answer was late, and how often one of those was quicker.
     ///
     /// Source: Hadoop 3.5.0 `DFSHedgedReadMetrics`.

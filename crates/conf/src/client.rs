@@ -9,6 +9,12 @@ use std::time::Duration;
 /// How long another NameNode may take to become the active one: the old one may have to be fenced off first.
 const FAILOVER: Duration = Duration::from_secs(180);
 
+/// Hadoop's ways to find a NameNode by which reads are asked of those that follow.
+const OBSERVING: [&str; 2] = [
+    "org.apache.hadoop.hdfs.server.namenode.ha.ObserverReadProxyProvider",
+    "org.apache.hadoop.hdfs.server.namenode.ha.ObserverReadProxyProviderWithIPFailover",
+];
+
 /// Reads every key that a client knows. The file system must be named.
 pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     let mut c = ClientConfig::default();
@@ -19,6 +25,9 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     login::read(conf, &found, |name| std::env::var_os(name), &mut c)?;
     (c.namenode, c.namenode_addresses) = (found.authority, found.rpc);
     conf.fill(ClientConfig::KEYS, &mut c)?;
+    let provider = conf.get(&format!("dfs.client.failover.proxy.provider.{}", c.namenode));
+    c.reads_followers |= provider.is_some_and(|class| OBSERVING.contains(&class.as_str()));
+    c.msync_period = msync_period(conf, &c.namenode)?;
     conf.millis("cairn.client.hedge-after", &mut c.hedge_after)?;
     let mut replaces = true;
     conf.boolean("dfs.client.block.write.replace-datanode-on-failure.enable", &mut replaces)?;
@@ -26,6 +35,17 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
         c.replace_datanode = ReplaceDataNode::Never;
     }
     Ok(c)
+}
+
+/// How often reads ask the leader how far it is; less than 0 is never.
+fn msync_period(conf: &Configuration, nameservice: &str) -> Result<Option<Duration>> {
+    let key = format!("dfs.client.failover.observer.auto-msync-period.{nameservice}");
+    let mut period = Duration::ZERO;
+    match conf.get(&key) {
+        Some(text) if !text.starts_with('-') => conf.millis(&key, &mut period)?,
+        _ => return Ok(None),
+    }
+    Ok(Some(period))
 }
 
 /// The NameNodes of the file system, which must be named.
@@ -65,6 +85,37 @@ mod tests {
         assert_eq!(c.failed_units_tolerated, Some(1));
         assert_eq!((c.key_provider.is_some(), c.ignore_server_key_provider), (true, true));
         assert_eq!(c.kms.timeout, Duration::from_secs(7));
+    }
+
+    #[test]
+    fn reads_at_those_who_follow_are_asked_for_by_hadoops_keys_or_our_own() {
+        let mut conf = Configuration::default();
+        conf.set("fs.defaultFS", "hdfs://ns");
+        conf.set("dfs.ha.namenodes.ns", "a,b");
+        conf.set("dfs.namenode.rpc-address.ns.a", "h:1");
+        conf.set("dfs.namenode.rpc-address.ns.b", "h:2");
+        let of = |conf: &Configuration| {
+            let c = read(conf).unwrap();
+            (c.reads_followers, c.msync_period)
+        };
+        assert_eq!(of(&conf), (false, None));
+        let provider = "dfs.client.failover.proxy.provider.ns";
+        conf.set(
+            provider,
+            "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider",
+        );
+        assert_eq!(of(&conf), (false, None));
+        conf.set(provider, OBSERVING[0]);
+        let period = "dfs.client.failover.observer.auto-msync-period.ns";
+        for (text, wanted) in
+            [("0", Some(0)), ("500ms", Some(500)), ("2s", Some(2000)), ("-1", None)]
+        {
+            conf.set(period, text);
+            assert_eq!(of(&conf), (true, wanted.map(Duration::from_millis)), "{text}");
+        }
+        conf.set(provider, "");
+        conf.set("cairn.client.read-followers", "true");
+        assert!(of(&conf).0);
     }
 
     #[test]

@@ -3,4 +3,5 @@
 
 pub(crate) mod convert;
 pub(crate) mod encryption;
+mod followers;
 pub(crate) mod namenode;

@@ -1,16 +1,18 @@
 //! Calls to the NameNode, retried where Hadoop's client retries them, and at the other NameNodes of a nameservice.
 //!
 //! `RetriableException` is waited out, and so is a time in which no NameNode is active; everything else goes to the
-//! caller, who knows what a `NotReplicatedYetException` means.
+//! caller, who knows what a `NotReplicatedYetException` means. Reads may be asked of NameNodes that follow ([`Followers`]).
 //!
 //! Source: Hadoop 3.5.0 `ConfiguredFailoverProxyProvider`, `RetryPolicies.FailoverOnNetworkExceptionRetry`.
 
+use super::followers::{Asked, Followers, is_read};
 use crate::config::ClientConfig;
 use crate::error::{ClientError, Result};
 use crate::types::Backoff;
-use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
+use cairn_net::rpc_client::{LastSeen, RpcClient, RpcClientOptions, RpcError};
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
+use cairn_wire::proto::hdfs::{MsyncRequestProto, MsyncResponseProto};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,6 +36,8 @@ pub(crate) struct NameNode {
     /// The one that answered last.
     active: Arc<AtomicUsize>,
     retry_for: Duration,
+    /// Who is asked to read, where the configuration says so.
+    followers: Option<Arc<Followers>>,
 }
 
 impl NameNode {
@@ -61,8 +65,14 @@ impl NameNode {
             [] => std::slice::from_ref(&config.namenode),
             addresses => addresses,
         };
+        let mut followers = None;
         if addresses.len() > 1 {
             options.connect_timeout = CONNECT_TIMEOUT;
+            if config.reads_followers && protocol == CLIENT_PROTOCOL {
+                let last_seen = LastSeen::default();
+                options.last_seen = Some(last_seen.clone());
+                followers = Some(Arc::new(Followers::new(last_seen, config.msync_period)));
+            }
         }
         let first = RpcClient::new(&addresses[0], protocol, user, options.clone());
         let id = first.client_id();
@@ -70,7 +80,7 @@ impl NameNode {
             .iter()
             .map(|address| RpcClient::with_client_id(address, protocol, user, options.clone(), id));
         let rpcs = std::iter::once(first).chain(others.collect::<Vec<_>>()).collect();
-        NameNode { rpcs, active: Arc::default(), retry_for: config.retry_for }
+        NameNode { rpcs, active: Arc::default(), retry_for: config.retry_for, followers }
     }
 
     /// Which of the addresses the configuration has is that of the NameNode that answered last.
@@ -80,6 +90,29 @@ impl NameNode {
 
     /// One call.
     pub(crate) async fn call<Req, Resp>(&self, method: &'static str, request: &Req) -> Result<Resp>
+    where
+        Req: prost::Message,
+        Resp: prost::Message + Default,
+    {
+        if let Some(followers) = self.followers.as_ref().filter(|_| is_read(method))
+            && !followers.is_nobody()
+            && followers.sync(async { self.msync().await.is_ok() }).await
+            && let Asked::Answered(answer) = followers.ask(&self.rpcs, method, request).await
+        {
+            return answer.map_err(|(at, error)| failure(&self.rpcs[at], error));
+        }
+        self.call_leader(method, request).await
+    }
+
+    /// Asks the leader how far it is. What anybody was told before is seen by reads that begin after it.
+    ///
+    /// Source: Hadoop 3.5.0 `ClientProtocol#msync`.
+    pub(crate) async fn msync(&self) -> Result<()> {
+        let _: MsyncResponseProto = self.call_leader("msync", &MsyncRequestProto {}).await?;
+        Ok(())
+    }
+
+    async fn call_leader<Req, Resp>(&self, method: &'static str, request: &Req) -> Result<Resp>
     where
         Req: prost::Message,
         Resp: prost::Message + Default,

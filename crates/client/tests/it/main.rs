@@ -8,6 +8,7 @@ mod cluster;
 mod conversion;
 mod encryption;
 mod failover;
+mod followers;
 mod hedging;
 mod integrity;
 mod jumps;
