@@ -90,7 +90,7 @@ impl KeptReports {
     }
 
     /// Whether readers can be told here where blocks are: it was enough to lead with a moment ago, and they need no tokens,
-    /// whose keys the leader has.
+    /// which only a leader gives out.
     pub fn tells_places(&self) -> bool {
         !self.needs_tokens && self.is_enough.load(Ordering::SeqCst)
     }

@@ -269,6 +269,46 @@ fn what_was_acknowledged_outlives_leaders_that_are_killed() {
 
 /// It has a call waiting when it goes on, and has not heard yet that another one leads.
 #[test]
+fn files_are_read_at_members_that_follow_by_who_wants_that() {
+    let three = Three::start();
+    three.make("/begun");
+    three.wait_for_voters();
+    three.put("file");
+    let reads = || {
+        let told = text(&three.run(&["admin", "members", "--json"]).stdout);
+        let of_each = told.lines().map(|line| {
+            let told: serde_json::Value = serde_json::from_str(line).unwrap();
+            told["reads"].as_u64().unwrap_or(0)
+        });
+        of_each.sum::<u64>()
+    };
+    let cat = || three.run(&["-D", "cairn.client.read-followers=true", "fs", "cat", "/file"]);
+    let before = reads();
+    three.check("file");
+    assert_eq!(reads(), before, "nobody has asked for it");
+    // Each has to hear from its leader and of the block first.
+    let begun = Instant::now();
+    loop {
+        let (before, told) = (reads(), cat());
+        assert_eq!(text(&told.stdout), "file".repeat(1000), "{}", text_of(&told));
+        // One of the name, one of its places.
+        if reads() >= before + 2 {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "the leader is asked: {}", three.logs());
+    }
+    // What was done is seen, and what is gone is gone.
+    let gone = three.run(&["fs", "rm", "/file"]);
+    assert!(gone.status.success(), "{}", text_of(&gone));
+    let told = cat();
+    assert!(
+        !told.status.success() && text_of(&told).contains("No such file"),
+        "{}",
+        text_of(&told)
+    );
+}
+
+#[test]
 fn a_leader_that_stood_still_answers_nothing_old() {
     let three = Three::start();
     three.make("/old");
