@@ -8,6 +8,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+/// A DataNode, with what it has said of itself last.
+pub(crate) type Heard = (Registration, Option<Heartbeat>);
+
 /// See the module.
 pub(crate) struct KeptReports {
     /// None from when it was taken over until the member follows again.
@@ -96,10 +99,7 @@ impl KeptReports {
     }
 
     /// DataNodes of which something has come at that time of the clock here or later, and the time now.
-    pub fn heard_since(
-        &self,
-        mono_ms: u64,
-    ) -> Option<(Vec<(Registration, Option<Heartbeat>)>, u64)> {
+    pub fn heard_since(&self, mono_ms: u64) -> Option<(Vec<Heard>, u64)> {
         self.hear(|standby, now| (standby.heard_since(mono_ms), now.mono_ms))
     }
 }

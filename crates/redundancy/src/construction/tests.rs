@@ -324,11 +324,11 @@ fn a_recovery_is_told_who_may_have_the_block_under_an_earlier_stamp() {
         let facts = world.blocks.0[&id];
         assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(gs), world.now));
         let commands = world.run(3000, silent);
-        let orders = commands.values().flatten().filter_map(|command| match command {
+        let mut orders = commands.values().flatten().filter_map(|command| match command {
             Command::Recover(recoveries) => Some(recoveries[0].earlier.clone()),
             _ => None,
         });
-        orders.last().expect("somebody leads it")
+        orders.next_back().expect("somebody leads it")
     };
     let places = |world: &World, of: &[(usize, Option<GenerationStamp>)]| {
         of.iter().map(|(node, gs)| (world.storage(*node), *gs)).collect::<Vec<_>>()

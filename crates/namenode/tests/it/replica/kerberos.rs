@@ -36,8 +36,8 @@ impl Three {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_follows_asks_who_one_is_and_hands_on_what_it_was_shown() {
     let (mut three, leader) = Three::with_kerberos().await;
-    for member in 0..3 {
-        let addr = &three.members[NAMES[member]].rpc;
+    for (member, name) in NAMES.into_iter().enumerate() {
+        let addr = &three.members[name].rpc;
         let refused = list(&at(addr, CLIENT, None)).await.unwrap_err();
         assert!(refused.is_remote(class::ACCESS_CONTROL), "{refused}");
         list(&three.ticket(member, "ann@R")).await.unwrap();
@@ -60,13 +60,13 @@ async fn a_member_that_follows_asks_who_one_is_and_hands_on_what_it_was_shown() 
         }
     }
     let token = issued(&three.ticket(leader, "ann@R")).await;
-    for member in 0..3 {
+    for (member, name) in NAMES.into_iter().enumerate() {
         for stranger in [Shown::Ticket("ann@R"), Shown::Ticket("hdfs/other@R"), by_token(&token)] {
             let client = three.shown(member, HANDED_ON, stranger);
             let error = open_session(&client).await.unwrap_err();
             assert!(error.is_remote(class::AUTHORIZATION), "{error}");
         }
-        let simple = at(&three.members[NAMES[member]].rpc, HANDED_ON, None);
+        let simple = at(&three.members[name].rpc, HANDED_ON, None);
         assert!(open_session(&simple).await.unwrap_err().is_remote(class::ACCESS_CONTROL));
         let client = three.shown(member, HANDED_ON, Shown::Ticket(delegation::NAMENODE));
         open_session(&client).await.unwrap();
@@ -173,8 +173,9 @@ async fn datanodes_have_the_keys_of_who_leads_next_before_it_leads() {
     let (first, datanode) = &given[follower];
     let begun = Instant::now();
     let next = loop {
-        let updates = datanode.heartbeat().await.into_iter().filter_map(|cmd| cmd.key_update_cmd);
-        if let Some(update) = updates.last()
+        let told = datanode.heartbeat().await;
+        let mut updates = told.into_iter().filter_map(|command| command.key_update_cmd);
+        if let Some(update) = updates.next_back()
             && update.keys.current_key.key_id != first.current_key.key_id
         {
             break update.keys;
