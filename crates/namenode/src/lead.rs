@@ -2,12 +2,13 @@
 
 use crate::clock::wall_ms;
 use crate::config::quorum::QuorumConfig;
-use crate::journal::agree::{Agree, NotAgreed};
+use crate::journal::agree::{self, Agree, NotAgreed};
 use crate::members::{self, Row};
-use crate::quorum::{Member, Status};
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use crate::quorum::{Member, Place, Status};
+use cairn_process::held::held;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
 /// See the module. Once it is lost it never comes back: who leads again has another one.
@@ -17,6 +18,8 @@ pub(crate) struct Lead {
     term: u64,
     /// Since when, ms since the epoch.
     since_ms: u64,
+    /// What was agreed on and is not shown yet: the last entry of each group, and its place.
+    unshown: Mutex<VecDeque<(u64, Place)>>,
     logged: AtomicU64,
     stored: AtomicU64,
     is_lost: watch::Sender<bool>,
@@ -30,6 +33,7 @@ impl Lead {
             config,
             term,
             since_ms: wall_ms(),
+            unshown: Mutex::default(),
             logged: last.into(),
             stored: AtomicU64::default(),
             is_lost: watch::Sender::new(false),
@@ -99,10 +103,21 @@ impl Agree for Lead {
         if self.is_lost() {
             return Err(NotAgreed("this member has lost the lead".to_string()));
         }
-        self.member.propose(self.term, group).map(|_| ()).map_err(|error| {
+        let last = agree::last_entry(&group);
+        let place = self.member.propose(self.term, group).map_err(|error| {
             self.lose();
             NotAgreed(error.to_string())
-        })
+        })?;
+        held(&self.unshown).extend(last.map(|last| (last, place)));
+        Ok(())
+    }
+
+    fn shown(&self, last: u64) {
+        let mut unshown = held(&self.unshown);
+        let count = unshown.partition_point(|(of, _)| *of <= last);
+        if let Some((_, place)) = unshown.drain(..count).next_back() {
+            self.member.shown(place);
+        }
     }
 
     fn logged(&self, last: u64) {

@@ -13,7 +13,7 @@ use crate::message::{Body, Message};
 use crate::refused::NotProposed;
 use raft::eraftpb::{self, MessageType};
 use raft::{RawNode, StateRole, Storage};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Turns in which a leader sends one heartbeat.
@@ -115,6 +115,8 @@ pub struct Quorum {
     were_active: BTreeSet<u64>,
     /// The last term in which it has begun to have another member lead.
     handed_over_in: u64,
+    /// What it has proposed as the leader of that term and does not show yet, in order.
+    unshown: (u64, VecDeque<u64>),
     /// When the last heartbeat of a leader was sent, by that one's clock.
     heard: Option<(MemberId, u64)>,
     /// How far the others' logs go that were asked for that.
@@ -167,6 +169,7 @@ impl Quorum {
             lease: Lease::default(),
             were_active: BTreeSet::new(),
             handed_over_in: 0,
+            unshown: (0, VecDeque::new()),
             heard: None,
             last: BTreeMap::new(),
             until_asked: 0,
@@ -331,13 +334,42 @@ impl Quorum {
     }
 
     /// Has everybody agree on this, if it leads. Says at which place; it is agreed on only when it comes back with this term
-    /// and place.
+    /// and place. Other members are not told that it is before [`shown`](Self::shown) says that it can be seen here.
     pub fn propose(&mut self, data: Vec<u8>) -> Result<(u64, u64), NotProposed> {
         if !self.is_leader() {
             return Err(NotProposed::NotLeader);
         }
         self.node.propose(Vec::new(), data).map_err(|_| NotProposed::NotLeader)?;
-        Ok((self.node.raft.term, self.node.raft.raft_log.last_index()))
+        let (term, index) = (self.node.raft.term, self.node.raft.raft_log.last_index());
+        if self.unshown.0 != term {
+            self.unshown = (term, VecDeque::new());
+        }
+        self.unshown.1.push_back(index);
+        Ok((term, index))
+    }
+
+    /// Whoever reads at this member, which leads in that term, sees all up to that place. Only now may others show it: who has
+    /// seen something at one of them must not miss it here.
+    pub fn shown(&mut self, term: u64, index: u64) {
+        let (of, places) = &mut self.unshown;
+        if *of != term {
+            return;
+        }
+        let before = places.len();
+        while places.front().is_some_and(|first| *first <= index) {
+            places.pop_front();
+        }
+        if places.len() < before && self.is_leader() && self.node.raft.term == term {
+            // They are told at once how far it is.
+            self.node.ping();
+        }
+    }
+
+    /// How far a leader says that the log is agreed on.
+    fn told_commit(&self, commit: u64) -> u64 {
+        let (term, places) = &self.unshown;
+        let first = places.front().filter(|_| self.is_leader() && self.node.raft.term == *term);
+        first.map_or(commit, |first| commit.min(first - 1))
     }
 
     /// What is to be done, if anything is.
@@ -387,8 +419,11 @@ impl Quorum {
         Ballot { commit: 0, ..ballot } != Ballot { commit: 0, ..self.ballot }
     }
 
-    fn outgoing(&self, message: eraftpb::Message) -> Option<(MemberId, Vec<u8>)> {
+    fn outgoing(&self, mut message: eraftpb::Message) -> Option<(MemberId, Vec<u8>)> {
         let to = MemberId(message.to);
+        if matches!(message.get_msg_type(), MessageType::MsgAppend | MessageType::MsgHeartbeat) {
+            message.commit = self.told_commit(message.commit);
+        }
         let stamp = match (message.get_msg_type(), self.heard) {
             (MessageType::MsgHeartbeat, _) => self.now.as_micros() as u64,
             (MessageType::MsgHeartbeatResponse, Some((of, stamp))) if of == to => stamp,

@@ -21,6 +21,9 @@ pub trait Agree: Send + Sync {
     /// Blocks until they have. After an error nothing may be proposed any more: what was evaluated since does not hold.
     fn agree(&self, group: Vec<u8>) -> Result<(), NotAgreed>;
 
+    /// Whoever reads here sees what was agreed on up to the entry `last`: now others may show it, too.
+    fn shown(&self, last: u64);
+
     /// What was agreed on is in the log of this machine up to the entry `last`.
     fn logged(&self, last: u64);
 

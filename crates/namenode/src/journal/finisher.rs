@@ -115,6 +115,11 @@ impl Finisher {
             }
         };
         self.listeners.come_into_force(group.effects, &mut show);
+        if group.is_logged
+            && let Some(Agreement(others)) = &self.agreement
+        {
+            others.shown(group.position.sequence);
+        }
         if let Some(Watched { first, batches }) = group.watched {
             self.recent.add(first, group.position.sequence, batches);
         }

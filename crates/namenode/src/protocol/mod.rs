@@ -84,8 +84,8 @@ fn lacks(node: &NameNode, call: &Call) -> bool {
     call.state.as_ref().is_some_and(|state| state.seen() > last())
 }
 
-/// Waits for what the client has seen: a member that follows may have shown it a moment before this one, which leads, does.
-/// What does not come is of a time before the namespace was restored.
+/// Waits for what the client has seen: under a leader of an earlier build, members that followed showed things before that one
+/// did. What does not come is of a time before the namespace was restored.
 async fn catch_up(node: &NameNode, call: &Call) {
     let until = Instant::now() + PATIENCE;
     while lacks(node, call) && Instant::now() < until {

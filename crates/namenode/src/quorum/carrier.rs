@@ -119,6 +119,8 @@ pub(super) type Reply = Sender<Result<Place, NotAgreed>>;
 pub(super) enum Input {
     Heard(String, Frame),
     Propose(u64, Vec<u8>, Reply),
+    /// The leader of that term shows everything up to there.
+    Shown(Place),
     Needs(Base, Sender<bool>),
     GoOnFrom(Snapshot, Sender<()>),
     /// Of the core that was begun as the so-manieth.
@@ -359,6 +361,7 @@ impl Carrier {
                 }
             }
             (Input::Propose(_, _, reply), None) => drop(reply.send(Err(NotAgreed::NotLeader))),
+            (Input::Shown(Place { term, index }), Some(core)) => core.quorum.shown(term, index),
             (Input::Needs(base, reply), core) => {
                 let needs = core.as_ref().is_none_or(|core| core.quorum.needs(&base));
                 // Who has asked may have gone away.

@@ -176,6 +176,12 @@ impl Member {
         answer.recv().unwrap_or(Err(NotAgreed::Unknown))
     }
 
+    /// Whoever reads here sees everything up to that place, which this member has proposed: other members may show it now.
+    pub fn shown(&self, place: Place) {
+        // One that has ended tells nobody anything.
+        let _ = self.inputs.send(Input::Shown(place));
+    }
+
     /// What it is.
     pub fn status(&self) -> Status {
         held(&self.status).clone()

@@ -104,7 +104,10 @@ impl Three {
     }
 
     fn propose(&self, at: usize, data: Vec<u8>) -> Result<Place, NotAgreed> {
-        self.member(at).propose(self.member(at).status().term, data)
+        let member = self.member(at);
+        let place = member.propose(member.status().term, data)?;
+        member.shown(place);
+        Ok(place)
     }
 
     /// Has snapshots sent and put in force. There is nothing in them: what is agreed on is kept nowhere else.

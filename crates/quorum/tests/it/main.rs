@@ -2,6 +2,7 @@
 //! stand still, clocks that differ, and folders that are emptied; and what happens with known mistakes put back.
 
 mod handing_over;
+mod showing;
 mod shutting_out;
 mod three;
 mod world;
@@ -126,8 +127,8 @@ fn a_read_where_what_its_client_has_seen_has_not_come_is_found() {
 }
 
 #[test]
-fn a_leader_that_has_not_what_others_have_shown_its_client_is_found() {
-    is_found(Mistake::LeadUnseen);
+fn what_can_be_seen_elsewhere_before_it_can_at_the_leader_is_found() {
+    is_found(Mistake::ShownElsewhere);
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub struct Three {
     messages: Vec<(MemberId, Vec<u8>)>,
     pub agreed: Vec<Vec<Entry>>,
     pub cut_off: Option<MemberId>,
+    /// Whether members show what is agreed on as soon as they are told.
+    pub shows: bool,
     pub now: Duration,
 }
 
@@ -26,7 +28,8 @@ impl Three {
         let open = |id| Quorum::open(MemberId(id), &saved, TURN, Duration::ZERO).unwrap();
         let (messages, agreed) = (Vec::new(), vec![Vec::new(); 3]);
         let members = vec![open(1), open(2), open(3)];
-        let mut three = Three { members, messages, agreed, cut_off: None, now: Duration::ZERO };
+        let (cut_off, shows, now) = (None, true, Duration::ZERO);
+        let mut three = Three { members, messages, agreed, cut_off, shows, now };
         while three.leader() != Some(0) {
             // The others are more patient.
             three.tick(|at| if at == 0 { 0 } else { ELECTION_TURNS as u32 - 1 });
@@ -52,6 +55,9 @@ impl Three {
                 while let Some(ready) = member.ready() {
                     member.persisted(ready.number);
                     self.messages.extend(ready.send_now.into_iter().chain(ready.send_later));
+                    if let Some(last) = ready.committed.last().filter(|_| self.shows) {
+                        member.shown(last.term, last.index);
+                    }
                     self.agreed[at].extend(ready.committed);
                 }
             }

@@ -42,8 +42,8 @@ pub enum Mistake {
     ClaimByAppended,
     /// Who follows answers reads by what it has, whatever the client has seen.
     ReadUnseen,
-    /// So does who leads.
-    LeadUnseen,
+    /// Others are told what is agreed on before the leader shows it.
+    ShownElsewhere,
 }
 
 /// Numbers by a seed (splitmix64).
@@ -521,6 +521,14 @@ impl World {
         Ok(())
     }
 
+    fn show_at_once(&mut self, at: usize) {
+        if self.mistake == Some(Mistake::ShownElsewhere)
+            && let Some(process) = &mut self.places[at].process
+        {
+            process.quorum.shown(process.quorum.term(), u64::MAX);
+        }
+    }
+
     fn agree(&mut self, at: usize, entry: Entry) -> Result<(), String> {
         let Some(process) = &mut self.places[at].process else { return Ok(()) };
         if entry.index != process.agreed + 1 {
@@ -549,6 +557,7 @@ impl World {
         }
         let is_waited_for =
             |(term, index): &(u64, u64)| (*term, *index) == (entry.term, entry.index);
+        process.quorum.shown(entry.term, entry.index);
         if process.waiting.iter().any(is_waited_for) {
             process.waiting.retain(|waiting| !is_waited_for(waiting));
             self.told = self.told.max(entry.index);
@@ -619,6 +628,7 @@ impl World {
             if let Ok(place) = process.quorum.propose(value) {
                 process.waiting.push(place);
             }
+            self.show_at_once(at);
             return Ok(());
         }
         let term = process.quorum.term();

@@ -27,6 +27,8 @@ impl Agree for Quorum {
         Ok(())
     }
 
+    fn shown(&self, _: u64) {}
+
     fn logged(&self, _last: u64) {}
 
     fn stored(&self, _last: u64) {}

@@ -63,6 +63,8 @@ impl Agree for Quorum {
         if matches!(next, Next::Agreed) { Ok(()) } else { Err(NotAgreed("it is lost".to_string())) }
     }
 
+    fn shown(&self, _: u64) {}
+
     fn logged(&self, _last: u64) {}
 
     fn stored(&self, _last: u64) {}

@@ -230,14 +230,10 @@ impl World {
         process.names.lead(process.quorum.term(), process.agreed);
         if let Some(command) = call.command() {
             process.names.call(&mut process.quorum, &call, command, now_ms);
+            self.show_at_once(at);
             return Ok(());
         }
         let upto = process.agreed;
-        // Others may have agreed on it, and shown it, while its own disk has it not yet.
-        let is_behind = upto < self.callers.seen[call.client];
-        if is_behind && self.mistake != Some(Mistake::LeadUnseen) {
-            return Ok(());
-        }
         let answer = match call.wish {
             Wish::Sync => Answer::Synced,
             _ => Answer::Is(process.names.has(&path(call.file))),
@@ -258,6 +254,8 @@ impl World {
         let told = self.callers.may_be_told(call, &answer, upto);
         told.map_err(|why| format!("by {at}, which follows: {why}"))?;
         self.callers.behind += u64::from(upto < self.told);
+        // Nor may anybody who asks the leader from now on miss it.
+        self.told = self.told.max(upto);
         self.callers.followed += 1;
         self.callers.ends(call, upto);
         Ok(())
