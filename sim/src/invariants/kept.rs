@@ -1,5 +1,5 @@
 //! What a writer was told is safe of an open block, and is left on a DataNode under the stamp that the block has or one that it
-//! had before, is neither dropped by a recovery nor deleted.
+//! had before, is not dropped by a recovery, nor deleted where nobody else has it.
 
 use crate::name_node::NameNode;
 use crate::tasks::{Recovery, Told};
@@ -46,10 +46,13 @@ impl World<'_> {
             return;
         }
         let left = self.acknowledged_on(node, &info);
-        if left > 0 {
+        let others = (0..self.nodes.len()).filter(|other| *other != node);
+        let elsewhere = others.map(|other| self.acknowledged_on(other, &info)).max().unwrap_or(0);
+        if left > elsewhere {
             let id = named.id;
             self.violate(format!(
-                "{id} is open, and dn-{node} is told to delete {left} bytes that were acknowledged"
+                "{id} is open, and dn-{node} is told to delete {left} bytes that were acknowledged, \
+                 of which others have {elsewhere}"
             ));
         }
     }
