@@ -187,7 +187,8 @@ final class GroupTests {
       int half = (int) BLOCK / 2;
       byte[] read = new byte[all.length];
       in.readFully(read, 0, half);
-      check(cairn("ec", "convert", "--policy", POLICY, folder.toString()).contains("1 files converted"), "convert");
+      String told = cairn("ec", "convert", "--policy", POLICY, folder.toString());
+      check(told.contains("converted to " + POLICY + ": 1 files"), told);
       awaitGrouped("converted");
       in.readFully(read, half, all.length - half);
       check(Arrays.equals(all, read), "a reader that was open reads the same bytes");
