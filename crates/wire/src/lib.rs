@@ -9,6 +9,7 @@ pub mod exception;
 pub mod meta_file;
 #[allow(missing_docs)]
 pub mod proto;
+pub mod reads;
 pub mod rpc;
 pub mod transfer;
 pub mod xattr;

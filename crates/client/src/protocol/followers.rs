@@ -11,6 +11,7 @@ use cairn_net::rpc_client::{LastSeen, RpcClient, RpcError};
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::HAServiceStateProto;
 use cairn_wire::proto::hdfs::{HAServiceStateRequestProto, HAServiceStateResponseProto};
+use cairn_wire::reads;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -28,39 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const WALKS: [&str; 3] =
     ["getContentSummary", "getSnapshotDiffReport", "getSnapshotDiffReportListing"];
 
-/// All of them. Source: Hadoop 3.5.0 `ClientProtocol`, `ReadOnly`.
-const READS: [&str; 26] = [
-    "checkAccess",
-    "getAclStatus",
-    "getBatchedListing",
-    "getBlockLocations",
-    "getContentSummary",
-    "getEZForPath",
-    "getEnclosingRoot",
-    "getErasureCodingCodecs",
-    "getErasureCodingPolicies",
-    "getErasureCodingPolicy",
-    "getFileInfo",
-    "getFileLinkInfo",
-    "getLinkTarget",
-    "getListing",
-    "getLocatedFileInfo",
-    "getPreferredBlockSize",
-    "getSnapshotDiffReport",
-    "getSnapshotDiffReportListing",
-    "getSnapshotListing",
-    "getSnapshottableDirListing",
-    "getStoragePolicies",
-    "getStoragePolicy",
-    "getXAttrs",
-    "isFileClosed",
-    "listEncryptionZones",
-    "listXAttrs",
-];
-
 /// Whether one that follows may be asked.
 pub(super) fn is_read(method: &str) -> bool {
-    READS.contains(&method)
+    reads::OF_NAMES.contains(&method) || reads::OF_PLACES.contains(&method)
 }
 
 /// See the module.

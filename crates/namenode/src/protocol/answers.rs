@@ -7,6 +7,7 @@ use super::{
 use cairn_net::rpc_server::Call;
 use cairn_operate::reconfiguration;
 use cairn_wire::proto::hdfs as pb;
+use cairn_wire::reads::{OF_NAMES, OF_PLACES};
 
 /// Who answers a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,41 +40,6 @@ pub(crate) fn answers(protocol: &str, method: &str) -> Answers {
         _ => Answers::Leader,
     }
 }
-
-/// Calls of `ClientProtocol` that read names and nothing else, so that a member can answer them that follows, of clients
-/// that say what they have seen. The two listings do if they want no locations.
-///
-/// Source: Hadoop 3.5.0 `ReadOnly`, `GlobalStateIdContext#isCoordinatedCall`, without those that need to know of work under
-/// way or of events.
-const OF_NAMES: [&str; 24] = [
-    "checkAccess",
-    "getAclStatus",
-    "getBatchedListing",
-    "getContentSummary",
-    "getEZForPath",
-    "getEnclosingRoot",
-    "getErasureCodingCodecs",
-    "getErasureCodingPolicies",
-    "getErasureCodingPolicy",
-    "getFileInfo",
-    "getFileLinkInfo",
-    "getLinkTarget",
-    "getListing",
-    "getPreferredBlockSize",
-    "getSnapshotDiffReport",
-    "getSnapshotDiffReportListing",
-    "getSnapshotListing",
-    "getSnapshottableDirListing",
-    "getStoragePolicies",
-    "getStoragePolicy",
-    "getXAttrs",
-    "isFileClosed",
-    "listEncryptionZones",
-    "listXAttrs",
-];
-
-/// Those that say where blocks are.
-const OF_PLACES: [&str; 2] = ["getBlockLocations", "getLocatedFileInfo"];
 
 /// What a call reads that a member can answer that follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

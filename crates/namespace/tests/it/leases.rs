@@ -27,6 +27,17 @@ fn recover(path: &str, replicas: LastBlocks) -> RecoverLease {
     RecoverLease { path: path.into(), holder: "other".into(), replicas }
 }
 
+/// An append to `/f` by its holder, at the end of its last block.
+fn append_to_f() -> Append {
+    Append {
+        path: "/f".into(),
+        holder: "client".into(),
+        client_machine: String::new(),
+        new_block: false,
+        replicas: LastBlocks { last_min_replicated: true, ..LOCATED },
+    }
+}
+
 #[test]
 fn silent_holders_expire_the_oldest_first() {
     let mut fs = Fs::new();
@@ -266,13 +277,7 @@ fn a_recovery_that_finds_nothing_drops_no_byte_that_was_acknowledged() {
         fs.create("/f");
         let block = fs.add_block("/f", None);
         fs.complete("/f", Some(BlockRef { len: 700, ..block.reference() }));
-        fs.ok(Append {
-            path: "/f".into(),
-            holder: "client".into(),
-            client_machine: String::new(),
-            new_block: false,
-            replicas: LastBlocks { last_min_replicated: true, ..LOCATED },
-        });
+        fs.ok(append_to_f());
     };
     let ways: [&dyn Fn(&mut Fs); 2] = [&flushed, &appended];
     for way in ways {
@@ -445,12 +450,6 @@ fn a_block_that_is_opened_again_tells_at_which_stamp() {
         delete_block: DropBlock::No,
     });
     assert_eq!(reopened(&fs), None, "it is closed");
-    fs.ok(Append {
-        path: "/f".into(),
-        holder: "client".into(),
-        client_machine: String::new(),
-        new_block: false,
-        replicas: LastBlocks { last_min_replicated: true, ..LOCATED },
-    });
+    fs.ok(append_to_f());
     assert_eq!(reopened(&fs), Some(new_gs));
 }
