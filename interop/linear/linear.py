@@ -1,8 +1,10 @@
-"""Kills, stops and cuts off whoever leads while clients call, and has what they have seen judged."""
+"""Kills, stops, cuts off and empties whoever leads while clients call, and has what they have seen judged."""
 
 import argparse
+import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +16,8 @@ from cluster import Checks  # noqa: E402
 from ha import ALL_PROVIDERS, CLASSES, IDS, OBSERVER, Three, until  # noqa: E402
 
 CHECK = os.path.join(here, "target", "check")
+# Which ways between a leader and others are closed: to them, from them.
+PARTED = {"part": (True, True), "mute": (True, False), "deaf": (False, True)}
 
 
 def ip(*words):
@@ -46,16 +50,19 @@ class Network:
         """From everybody."""
         ip("link", "set", f"to-{name}", "down" if is_cut else "up")
 
-    def part(self, name, is_parted):
-        """From the other members: clients and DataNodes reach it as before."""
-        for other in IDS:
-            if other != name:
-                ip("-n", name, "route", "add" if is_parted else "del", "blackhole", f"{self.host(other)}/32")
+    def part(self, name, others, ways, is_parted):
+        """From other members, both ways or one: clients and DataNodes reach it as before."""
+        to_others, from_others = ways
+        closed = [(name, other) for other in others if to_others] + [(other, name) for other in others if from_others]
+        for sender, receiver in closed:
+            ip("-n", sender, "route", "add" if is_parted else "del", "blackhole", f"{self.host(receiver)}/32")
 
 
 class Members(Three):
     def __init__(self, cairn, folder, network):
         self.network = network
+        # The numbers of members whose disks were taken away.
+        self.gone = set()
         super().__init__(cairn, folder, None)
 
     def host(self, name):
@@ -63,6 +70,16 @@ class Members(Three):
 
     def under(self, name):
         return ["ip", "netns", "exec", name] if self.network else []
+
+    def ids(self):
+        """The numbers of the members that vote, by name, if all are there and nobody is to join or to go."""
+        try:
+            told = list(map(json.loads, self.run("--json", "admin", "members").splitlines()))
+        except AssertionError:
+            return None
+        told = [member for member in told if member["role"] != "out"]
+        are_whole = all(member["votes"] and member["answers"] for member in told)
+        return {member["name"]: member["id"] for member in told} if len(told) == len(IDS) and are_whole else None
 
 
 def clients(three, history, seed):
@@ -78,13 +95,30 @@ def clients(three, history, seed):
         return subprocess.Popen([*command, *ways], stdin=subprocess.PIPE, stderr=log, text=True)
 
 
+def wipe(three, name, lasts):
+    """Takes a member's disk away, unless one that was emptied before has not come back yet: a majority has to have theirs."""
+    ids = three.ids()
+    is_safe = ids is not None and ids[name] not in three.gone and not three.gone & set(ids.values())
+    three.kill(name)
+    if is_safe:
+        three.gone.add(ids[name])
+        shutil.rmtree(f"{three.folder}/{name}")
+    time.sleep(lasts)
+    three.start(name)
+    return is_safe
+
+
 def disturb(three, kinds, dice, counts):
     term, leader = until("somebody leads", three.leads, 90)
     kind = dice.choice(kinds)
     # Shorter and longer than an election takes.
     lasts = dice.choice([0.3, 1, 2, 4])
-    counts[kind] = counts.get(kind, 0) + 1
-    if kind == "kill":
+    # All others or one of them.
+    others = [name for name in IDS if name != leader]
+    others = dice.choice([others, others, others[:1], others[1:]])
+    if kind == "wipe":
+        kind = "wipe" if wipe(three, leader, lasts) else "kill"
+    elif kind == "kill":
         three.kill(leader)
         time.sleep(lasts)
         three.start(leader)
@@ -92,11 +126,15 @@ def disturb(three, kinds, dice, counts):
         three.processes[leader].send_signal(signal.SIGSTOP)
         time.sleep(lasts)
         three.processes[leader].send_signal(signal.SIGCONT)
-    else:
-        undo = three.network.cut if kind == "cut" else three.network.part
-        undo(leader, True)
+    elif kind == "cut":
+        three.network.cut(leader, True)
         time.sleep(lasts)
-        undo(leader, False)
+        three.network.cut(leader, False)
+    else:
+        three.network.part(leader, others, PARTED[kind], True)
+        time.sleep(lasts)
+        three.network.part(leader, others, PARTED[kind], False)
+    counts[kind] = counts.get(kind, 0) + 1
     time.sleep(dice.choice([0.2, 1, 3]))
 
 
@@ -135,14 +173,14 @@ def main():
     parser.add_argument("--cairn", required=True)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--kinds", default="kill,stop,stop,cut,part,part", help="what leaders suffer; twice is twice as often")
+    parser.add_argument("--kinds", default="kill,wipe,stop,stop,cut,part,mute,deaf", help="what leaders suffer; twice is twice as often")
     args = parser.parse_args()
     try:
         network = Network()
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"NOT RUN members that are cut off: {error}", flush=True)
         network = None
-    kinds = [kind for kind in args.kinds.split(",") if network or kind in ["kill", "stop"]]
+    kinds = [kind for kind in args.kinds.split(",") if network or kind in ["kill", "wipe", "stop"]]
     three = Members(os.path.abspath(args.cairn), os.path.join(here, "target", "cluster"), network)
     checks, history = Checks(), f"{three.folder}/history.jsonl"
     try:
