@@ -9,7 +9,7 @@
 //! Who only wants to read a block has what was told of it judged when it asks ([`Standby::good_places`]), by what the block
 //! is in the state of the namespace that it reads.
 //!
-//! Tested in `standby/tests.rs`, against a model.
+//! Tested in `standby/tests.rs`, against a model, and in `standby/reading.rs` with known mistakes put back.
 //!
 //! Deviation: Hadoop's standby judges at once what it can, and keeps the rest (`PendingDataNodeMessages`).
 
@@ -478,5 +478,7 @@ impl KeptNode {
     }
 }
 
+#[cfg(test)]
+mod reading;
 #[cfg(test)]
 mod tests;
