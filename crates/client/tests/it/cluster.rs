@@ -87,9 +87,19 @@ impl Cluster {
         Cluster { fs, datanodes, namenode, data_config, dir }
     }
 
-    /// Starts so many DataNodes again, all of which were stopped.
+    /// Starts so many DataNodes again, all of which were stopped, and waits until they are found at their new addresses.
     pub async fn start_again(&mut self, count: usize) {
         self.datanodes = start_datanodes(self.dir.path(), &self.data_config, count).await;
+        let new: Vec<String> =
+            self.datanodes.iter().map(|node| node.xfer_addr().to_string()).collect();
+        loop {
+            let live = self.fs.datanodes(DataNodeFilter::Live).await.unwrap();
+            let known: Vec<String> = live.iter().map(|node| node.addr.xfer_addr()).collect();
+            if new.iter().all(|addr| known.contains(addr)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     pub async fn start(count: usize) -> Cluster {
