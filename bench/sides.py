@@ -138,11 +138,17 @@ class System:
         self.processes = []
 
     def spawn(self, role, folder, heap, keys, host=None):
-        command = self.net.on(host) + self.role(role, heap) + ["--conf", str(self.conf), "--data", str(self.work / folder)]
+        command = self.net.on(host) + self.role(role, heap) + ["--conf", str(self.conf)]
+        for volume in self.volumes(folder) if role == "datanode" else [self.work / folder]:
+            command += ["--data", str(volume)]
         for k, v in keys.items():
             command += ["-D", f"{k}={v}"]
         log = open(self.work / f"{folder}.log", "ab")
         self.processes.append(spawn(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL))
+
+    def volumes(self, folder):
+        """Where a DataNode keeps blocks."""
+        return [self.work / folder]
 
     def start(self):
         self.processes = []

@@ -1,6 +1,7 @@
 //! The next block of a file: whether there may be one yet, and where it goes.
 
 use crate::complete::{awaited, is_reached, unexpected};
+use crate::contiguous::in_memory;
 use crate::op::{Look, Op, OpError, Submission, Targets, looking_again};
 use cairn_namespace::ops::abandon_block::WithdrawBlock;
 use cairn_namespace::ops::add_block::AddBlock as Command;
@@ -168,6 +169,8 @@ fn look_at(
             let rack = op.rack_of(writer);
             let excluded = nodes_of(look, &wanted.excluded);
             let favored = favored_nodes(look, &wanted.favored);
+            let policy = settings.storage_policy(storage_policy);
+            let placing = in_memory::placing(look, file, &redundancy, policy)?;
             let request = PlacementRequest {
                 count: redundancy.width(),
                 writer,
@@ -176,9 +179,9 @@ fn look_at(
                 block_len: block_size,
                 excluded: &excluded,
                 favored: &favored,
-                busy: &[],
+                busy: &placing.busy,
                 existing: &[],
-                storage_policy: settings.storage_policy(storage_policy),
+                storage_policy: placing.storage_policy,
                 is_new: true,
                 avoid_local: wanted.avoid_local,
             };

@@ -18,6 +18,7 @@ pub mod choose;
 pub mod convert;
 pub mod counts;
 pub mod elsewhere;
+pub(crate) mod in_memory;
 pub mod pack;
 pub mod renew;
 pub mod rounds;

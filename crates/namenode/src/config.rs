@@ -178,6 +178,9 @@ keys! {
         group_short_quiet: Duration, "cairn.ec.contiguous.short-quiet-time" = "1h" as SECONDS;
         /// Fewest bytes of a block that may be put into a contiguous group.
         group_len_min: u64, "cairn.ec.contiguous.min-length" = "1m" as BYTES;
+        /// Whether of a block that will soon be in a contiguous group one copy goes to a disk and the others to memory
+        /// (RAM_DISK volumes), until the group has its parities.
+        copies_in_memory: bool, "cairn.ec.contiguous.copies-in-memory" = "false" as BOOLEAN;
         /// Whether blocks that are too short for contiguous groups are packed into containers.
         packs: bool, "cairn.ec.packing.enabled" = "false" as BOOLEAN;
         /// Bytes of the packed blocks of one container, about.

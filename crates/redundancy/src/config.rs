@@ -103,6 +103,9 @@ pub struct Config {
     /// Bytes per second that one DataNode reads for scrubs, at most; 0 for no scrubs:
     /// `cairn.namenode.scrub.bytes-per-second`.
     pub scrub_bytes_per_second: u64,
+    /// Whether of a block that will soon be in a contiguous group one copy goes to a disk and the others to memory:
+    /// `cairn.ec.contiguous.copies-in-memory`.
+    pub copies_in_memory: bool,
     /// Nodes and disks that are called slow.
     pub slow: SlowConfig,
 }
@@ -144,6 +147,7 @@ impl Default for Config {
             scrub_period: Duration::from_secs(504 * 3600),
             cache_retry: Duration::from_secs(30),
             scrub_bytes_per_second: 4 << 20,
+            copies_in_memory: false,
             slow: SlowConfig::default(),
         }
     }

@@ -53,6 +53,12 @@ impl StoragePolicy {
     pub const LAZY_PERSIST: StoragePolicy =
         policy(15, "LAZY_PERSIST", &[RamDisk, Disk], &[Disk], &[Disk]);
 
+    /// In the place of [`StoragePolicy::HOT`] for new blocks that will soon be in a group: one replica on a disk, not on
+    /// the writer's own machine if there are others, so that the blocks of a file are on different ones; the rest in
+    /// memory until the group's parities are there. No inode has it.
+    pub const HOT_IN_MEMORY: StoragePolicy =
+        policy(7, "HOT", &[RamDisk, Disk, RamDisk], &[Disk], &[Disk]);
+
     /// All policies in the order of their numbers.
     pub const ALL: [StoragePolicy; 8] = [
         policy(1, "PROVIDED", &[Provided, Disk], &[Provided, Disk], &[Provided, Disk]),
@@ -84,8 +90,7 @@ impl StoragePolicy {
         StoragePolicy::ALL.into_iter().find(|policy| policy.name.eq_ignore_ascii_case(name))
     }
 
-    /// The types that `copies` replicas should be on. Memory that forgets is left out: a DataNode
-    /// puts replicas there by itself.
+    /// The types that `copies` replicas should be on in the end. Memory that forgets is left out.
     pub fn types(&self, copies: usize) -> Vec<StorageType> {
         let kept = |kind: &StorageType| *kind != RamDisk;
         let last = self.creation.last().copied().filter(kept);
@@ -105,7 +110,19 @@ impl StoragePolicy {
     ) -> Vec<StorageType> {
         let fallbacks = if is_new { self.creation_fallback } else { self.replication_fallback };
         let fallback = fallbacks.iter().copied().find(|kind| !unavailable.contains(kind));
-        let (wanted, surplus) = difference(self.types(copies), present);
+        let in_the_end = self.types(copies);
+        // With LAZY_PERSIST a DataNode puts replicas into memory by itself.
+        let types = match is_new && *self == StoragePolicy::HOT_IN_MEMORY {
+            true => self
+                .creation
+                .iter()
+                .copied()
+                .chain(std::iter::repeat(RamDisk))
+                .take(copies)
+                .collect(),
+            false => in_the_end,
+        };
+        let (wanted, surplus) = difference(types, present);
         let replace =
             |kind: StorageType| if unavailable.contains(&kind) { fallback } else { Some(kind) };
         let placed = wanted.into_iter().filter_map(replace).collect();

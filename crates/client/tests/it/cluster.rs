@@ -3,11 +3,12 @@
 use cairn_client::{
     BlockLocation, ClientConfig, CreateOptions, DataNodeFilter, FileBlock, FileSystem, Result,
 };
-use cairn_datanode::{DataNode, DataNodeConfig, Durability, RunningDataNode};
+use cairn_datanode::{DataDir, DataNode, DataNodeConfig, Durability, RunningDataNode};
 use cairn_namenode::block_tokens::BlockTokenConfig;
 use cairn_namenode::config::Durability as LogDurability;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_security::block_token::Form;
+use cairn_stripe::StorageType;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -217,7 +218,13 @@ async fn start_datanodes(
     for i in 0..count {
         let data = dir.join(format!("data{i}"));
         std::fs::create_dir_all(&data).unwrap();
-        let config = DataNodeConfig { data_dirs: vec![data.into()], ..config.clone() };
+        let mut data_dirs = vec![data.into()];
+        if config.max_locked_memory > 0 {
+            let memory = dir.join(format!("memory{i}"));
+            std::fs::create_dir_all(&memory).unwrap();
+            data_dirs.push(DataDir { storage_type: StorageType::RamDisk, ..memory.into() });
+        }
+        let config = DataNodeConfig { data_dirs, ..config.clone() };
         datanodes.push(DataNode::start(config).await.unwrap());
     }
     datanodes

@@ -10,6 +10,7 @@ mod encryption;
 mod failover;
 mod followers;
 mod hedging;
+mod in_memory;
 mod integrity;
 mod jumps;
 mod key_server;

@@ -64,7 +64,7 @@ async fn until_packed(cluster: &Cluster, count: u64) {
 }
 
 /// Bytes in block files and `.meta` files.
-fn stored(dir: &Path) -> u64 {
+pub fn stored(dir: &Path) -> u64 {
     let (mut sum, mut folders) = (0, vec![dir.to_path_buf()]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {

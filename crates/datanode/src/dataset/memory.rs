@@ -85,7 +85,7 @@ impl Ram {
 
     pub(super) fn hold(&self, id: BlockId, memory: Reservation) -> Hold {
         let ticket = self.shared.disk().open(id, memory.len());
-        Hold { shared: self.shared.clone(), ticket, memory, saved: None }
+        Hold { shared: self.shared.clone(), ticket, memory, saved: None, is_passing: false }
     }
 
     /// The hold on memory of a replica that was found on `volume`, if that is memory.
@@ -111,6 +111,9 @@ pub(super) struct Hold {
     pub(super) memory: Reservation,
     /// Where the lazy writer has saved a copy with the replica's stamp and length.
     pub(super) saved: Option<Arc<Volume>>,
+    /// It leaves memory as soon as it is saved: it is there only so that a block which is soon put into a group needs
+    /// no second disk.
+    pub(super) is_passing: bool,
 }
 
 impl Hold {

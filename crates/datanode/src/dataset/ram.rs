@@ -120,8 +120,16 @@ impl Dataset {
     fn evict_next(&self) -> bool {
         let Some((ticket, id)) = self.ram.shared.disk().next_victim() else { return false };
         let _turn = self.turns.take_blocking(id);
-        let Some(remains) = self.serve_saved(id, |entry| is_at_rest(entry, ticket)) else {
+        let has_left = self.evict(id, ticket);
+        if !has_left {
             self.ram.shared.disk().not_evicted(ticket);
+        }
+        has_left
+    }
+
+    /// Has a saved replica leave memory, if it is at rest. The caller has the turn.
+    fn evict(&self, id: BlockId, ticket: Ticket) -> bool {
+        let Some(remains) = self.serve_saved(id, |entry| is_at_rest(entry, ticket)) else {
             return false;
         };
         remains.delete();
@@ -277,28 +285,35 @@ impl Dataset {
             let (origin, target) = (copy.origin(), copy.target());
             let is_still = |entry: &Entry| is_at_rest(entry, ticket) && origin.is(&entry.replica);
             let placed = dataset.place(&copy, &target.pool()?.saved_dir(id), is_still)?;
-            let Some((files, _turn)) = placed else {
+            let Some((files, turn)) = placed else {
                 dataset.ram.shared.disk().not_saved(ticket);
                 return Ok(());
             };
             let size = files.size();
-            let is_saved = {
+            let is_passing = {
                 let mut map = dataset.lock();
                 let is_meant = |entry: &&mut Entry| is_still(entry) && !target.is_failed();
                 let entry = map.get_mut(&id).filter(is_meant);
                 let hold = entry.and_then(|entry| entry.ram.as_mut());
-                hold.map(|hold| hold.saved = Some(target.clone())).is_some()
+                hold.map(|hold| {
+                    hold.saved = Some(target.clone());
+                    hold.is_passing
+                })
             };
-            if !is_saved {
+            let Some(is_passing) = is_passing else {
                 dataset.discard(id, &files);
                 dataset.ram.shared.disk().not_saved(ticket);
                 return Ok(());
-            }
+            };
             target.add_used(size);
             dataset.ram.shared.disk().saved(ticket);
             let counts = &dataset.ram.shared.counts;
             count(&counts.blocks_saved, 1);
             count(&counts.bytes_saved, origin.len);
+            if is_passing {
+                dataset.evict(id, ticket);
+            }
+            drop(turn);
             Ok(())
         })
         .await

@@ -123,7 +123,15 @@ impl Dataset {
             return Ok(None);
         }
         let (dataset, id, len) = (self.clone(), block.id, block.len);
-        blocking(move || Ok(dataset.choose_memory(id, len))).await
+        let is_passing = wish.storage_type == StorageType::RamDisk;
+        blocking(move || {
+            let mut chosen = dataset.choose_memory(id, len);
+            if let Some((_, hold)) = &mut chosen {
+                hold.is_passing = is_passing;
+            }
+            Ok(chosen)
+        })
+        .await
     }
 
     /// Opens a finalized replica of `len` bytes for appending.

@@ -48,15 +48,18 @@ impl Request {
     fn decode(message: OpWriteBlockProto, may_be_lazy: bool) -> Result<Request> {
         let stage = Stage::try_from(message.stage)
             .map_err(|_| DataNodeError::peer(format!("unknown stage {}", message.stage)))?;
+        let storage_type = StorageType::by_number(message.storage_type.unwrap_or_default());
         let request = Request {
             block: messages::block(&message.header.base_header.block),
             stage,
             new_gs: GenerationStamp(message.latest_generation_stamp),
             checksum: messages::checksum(&message.requested_checksum)?,
             wish: StorageWish {
-                storage_type: StorageType::by_number(message.storage_type.unwrap_or_default()),
+                storage_type,
                 storage_id: message.storage_id.clone().unwrap_or_default(),
-                in_memory: may_be_lazy && message.allow_lazy_persist(),
+                // The NameNode names memory for copies that a group makes needless soon.
+                in_memory: storage_type == StorageType::RamDisk
+                    || (may_be_lazy && message.allow_lazy_persist()),
                 is_type_needed: false,
             },
             message,

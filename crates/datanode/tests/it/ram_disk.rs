@@ -5,7 +5,7 @@ use cairn_datanode::{DataDir, DataNodeConfig};
 use cairn_stripe::StorageType;
 use cairn_wire::proto::datanode::ReceivedDeletedBlockInfoProtoBlockStatus::{Deleted, Received};
 use cairn_wire::proto::datanode::*;
-use cairn_wire::proto::hdfs::{BlockProto, StorageTypeProto};
+use cairn_wire::proto::hdfs::{BlockProto, OpWriteBlockProto, StorageTypeProto};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,13 +35,39 @@ fn never_saving(config: &mut DataNodeConfig) {
 }
 
 async fn write_lazy(cluster: &Cluster, id: i64, data: &[u8]) {
+    write_as(cluster, id, data, |request| request.allow_lazy_persist = Some(true)).await;
+}
+
+/// Writes a replica for which the NameNode has chosen memory, whatever its writer wants.
+async fn write_named_memory(cluster: &Cluster, id: i64, data: &[u8]) {
+    write_as(cluster, id, data, |request| request.storage_type = Some(RAM)).await;
+}
+
+async fn write_as(
+    cluster: &Cluster,
+    id: i64,
+    data: &[u8],
+    change: impl FnOnce(&mut OpWriteBlockProto),
+) {
     let len = data.len() as u64;
     let mut request = write_request(block(id, 1001, len), Stage::PipelineSetupCreate, Vec::new());
-    request.allow_lazy_persist = Some(true);
+    change(&mut request);
     let mut writer = Writer::open(cluster, &[0], request).await;
     writer.write(data, 1).await;
     writer.close(1).await;
     cluster.wait_event(0, id, Received).await;
+}
+
+async fn delete(cluster: &Cluster, id: i64) {
+    let mut order = command(DatanodeCommandProtoType::BlockCommand);
+    order.blk_cmd = Some(BlockCommandProto {
+        action: BlockCommandProtoAction::Invalidate as i32,
+        block_pool_id: POOL.into(),
+        blocks: vec![BlockProto { block_id: id as u64, gen_stamp: 1001, num_bytes: Some(0) }],
+        ..Default::default()
+    });
+    cluster.send_command(0, order);
+    cluster.wait_event(0, id, Deleted).await;
 }
 
 async fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -103,6 +129,27 @@ async fn replicas_are_saved_and_the_least_recently_read_leaves_for_another() {
     assert_eq!((stats.bytes_written, stats.bytes_saved), (3 * LEN as u64, 3 * LEN as u64));
     assert_eq!((stats.evicted, stats.evicted_without_read, stats.read_hits), (1, 1, 1));
     assert_eq!((stats.used, stats.unsaved), (2 * LEN as u64, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_the_namenode_wants_in_memory_passes_through_it() {
+    let cluster = Cluster::start_tuned(1, never_saving).await;
+    let data = bytes(LEN);
+    write_named_memory(&cluster, ID, &data).await;
+    wait_place(&cluster, ID, RAM).await;
+    // It is deleted before it was saved: no disk has seen it.
+    delete(&cluster, ID).await;
+    let stats = cluster.node(0).ram_disk_stats();
+    assert_eq!((stats.deleted_before_saved, stats.blocks_saved), (1, 0));
+
+    let cluster = Cluster::start_tuned(1, with_memory).await;
+    write_named_memory(&cluster, ID, &data).await;
+    // Nobody needs its memory, and it leaves as soon as a disk has it.
+    wait_place(&cluster, ID, DISK).await;
+    let stats = cluster.node(0).ram_disk_stats();
+    assert_eq!((stats.blocks_written, stats.blocks_saved, stats.evicted), (1, 1, 1));
+    assert_eq!(stats.used, 0);
+    assert_eq!(read_all(&cluster, ID, 1001).await, data);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,15 +245,7 @@ async fn deletion_takes_the_saved_copy_too() {
     let cluster = Cluster::start_tuned(1, with_memory).await;
     write_lazy(&cluster, ID, &bytes(LEN)).await;
     wait_saved(&cluster, 1).await;
-    let mut order = command(DatanodeCommandProtoType::BlockCommand);
-    order.blk_cmd = Some(BlockCommandProto {
-        action: BlockCommandProtoAction::Invalidate as i32,
-        block_pool_id: POOL.into(),
-        blocks: vec![BlockProto { block_id: ID as u64, gen_stamp: 1001, num_bytes: Some(0) }],
-        ..Default::default()
-    });
-    cluster.send_command(0, order);
-    cluster.wait_event(0, ID, Deleted).await;
+    delete(&cluster, ID).await;
     assert_eq!(cluster.files(0, ID), Vec::<PathBuf>::new());
     let stats = cluster.node(0).ram_disk_stats();
     assert_eq!((stats.used, stats.deleted_before_saved), (0, 0));

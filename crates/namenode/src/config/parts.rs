@@ -89,6 +89,7 @@ pub(crate) fn cluster_config(config: &NameNodeConfig) -> Config {
         scrub_period: config.scrub_period,
         scrub_bytes_per_second: config.scrub_bytes_per_second,
         cache_retry: config.cache_retry_interval,
+        copies_in_memory: config.copies_in_memory,
         slow: config.slow.clone(),
         ..Config::default()
     }

@@ -326,6 +326,14 @@ pub fn last_block(store: &dyn StoreRead, file: InodeId) -> Result<Option<(u64, B
     }
 }
 
+/// The last `count` blocks of a file, or all that it has, the last first.
+pub fn last_blocks(store: &dyn StoreRead, file: InodeId, count: usize) -> Result<Vec<Block>> {
+    let Some(inode) = inode::get(store, file)? else { return Ok(Vec::new()) };
+    let all = inode.file().map_or(0, |file| file.block_count as u32);
+    let indices = (0..all).rev().take(count);
+    indices.map(|index| Ok(block::at(store, file, index)?.1)).collect()
+}
+
 /// Checks `command` against the state as it is and says what it needs.
 ///
 /// Source: Hadoop 3.5.0 `FSDirWriteFileOp#validateAddBlock`.

@@ -10,7 +10,7 @@ use crate::groups::ENCODES_PER_NODE;
 use crate::handle::{NodeHandle, StorageHandle};
 use crate::placement::PlacementRequest;
 use crate::places::map::Place;
-use cairn_stripe::{BlockId, StoragePolicy};
+use cairn_stripe::{BlockId, StoragePolicy, StorageType};
 use std::collections::BTreeMap;
 
 /// Steps of a search for replicas that can stay together.
@@ -83,7 +83,8 @@ impl Cluster {
         is_spread.then_some(GroupPlan { members, parities })
     }
 
-    /// The good replicas of a block on nodes in service that prove what they read and are heard of.
+    /// The good replicas of a block on nodes in service that prove what they read and are heard of. What is in memory
+    /// stays nowhere.
     fn replicas_that_may_stay(&self, id: BlockId, now: Now) -> Vec<MayStay<'_>> {
         if !self.blocks.bad_of(id).is_empty() || self.blocks.construction(id).is_some() {
             return Vec::new();
@@ -94,6 +95,7 @@ impl Cluster {
             self.is_live(place)
                 && !place.told
                 && storage.reported
+                && storage.storage_type != StorageType::RamDisk
                 && node.takes_groups
                 && !self.is_stale(node, now)
         };

@@ -45,6 +45,19 @@ fn fallbacks_take_the_place_of_what_cannot_be_had() {
 }
 
 #[test]
+fn new_blocks_that_will_be_in_a_group_have_one_replica_on_a_disk() {
+    let policy = StoragePolicy::HOT_IN_MEMORY;
+    let new = |present: &[StorageType], unavailable: &[StorageType]| {
+        policy.missing(3, present, unavailable, true)
+    };
+    assert_eq!(new(&[], &[]), [RamDisk, Disk, RamDisk]);
+    assert_eq!(new(&[RamDisk], &[]), [Disk, RamDisk]);
+    assert_eq!(new(&[RamDisk, Disk], &[RamDisk]), [Disk]);
+    assert_eq!(new(&[], &[RamDisk]), [Disk; 3]);
+    assert_eq!(policy.missing(3, &[], &[], false), [Disk; 3], "no copy goes to memory");
+}
+
+#[test]
 fn replicas_on_other_types_than_the_policys_are_the_surplus() {
     assert_eq!(named("HOT").excess(3, &[Disk, Archive, Disk, Disk]), [Archive]);
     assert_eq!(named("COLD").excess(3, &[Disk, Disk, Disk, Archive]), [Disk; 3]);
