@@ -135,6 +135,9 @@ impl AuditLog {
         // Owners are users, who called themselves what they liked.
         line.push_str("\tperm=");
         escape(&mut line, permissions);
+        if self.config.tells_tokens {
+            write_token(&mut line, &user.by);
+        }
         let _ = write!(line, "\tproto={}", call.carrier);
         if self.tells_context() {
             self.write_context(&mut line, call);
@@ -196,6 +199,20 @@ impl Tell for AuditLog {
         let _ = writeln!(line, "\tproto=ranger\tpolicy={}", decision.policy);
         self.file.write(&line);
     }
+}
+
+/// By which token somebody came in.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem.DefaultAuditLogger#logAuditMessage`.
+/// Deviation: Hadoop does not tell the token's number, by which it names it where one is issued, renewed or cancelled.
+fn write_token(line: &mut String, by: &Authentication) {
+    let Authentication::Token(Some(name)) = by else {
+        line.push_str("\ttrackingId=null");
+        return;
+    };
+    line.push_str("\ttrackingId=");
+    escape(line, Some(&name.tracking_id));
+    let _ = write!(line, "\ttoken={}", name.number);
 }
 
 /// A line as far as the address of who asked.
@@ -333,6 +350,21 @@ fn escape(out: &mut String, text: Option<&str>) {
 mod tests {
     use super::*;
     use cairn_net::rpc_server::{CallerContext, UserInfo};
+    use cairn_security::token::TokenName;
+
+    #[test]
+    fn tokens_are_told_by_what_hadoop_tracks_them_by_and_by_number() {
+        let name = TokenName { number: 7, tracking_id: "0f".to_string() };
+        for (by, want) in [
+            (Authentication::Simple, "\ttrackingId=null"),
+            (Authentication::Token(None), "\ttrackingId=null"),
+            (Authentication::Token(Some(name)), "\ttrackingId=0f\ttoken=7"),
+        ] {
+            let mut line = String::new();
+            write_token(&mut line, &by);
+            assert_eq!(line, want);
+        }
+    }
 
     /// The end of the line of a call, by a log that is opened so and then told whether to tell contexts.
     fn end_of_line(config: AuditConfig, tells: bool, context: &str, signature: &[u8]) -> String {

@@ -76,9 +76,9 @@ impl SecurityConfig {
                 return Err(RemoteException::new(class::ACCESS_CONTROL, text));
             }
             Authentication::Kerberos { principal, .. } if user.real.is_none() => Some(principal),
-            Authentication::Kerberos { .. } | Authentication::Token | Authentication::Block(_) => {
-                None
-            }
+            Authentication::Kerberos { .. }
+            | Authentication::Token(_)
+            | Authentication::Block(_) => None,
         };
         let (protocol, only) = match protocol {
             Some(name @ (DATANODE | LIFELINE)) => {
@@ -138,7 +138,7 @@ mod tests {
         let may = |config: &SecurityConfig, user: &UserInfo, protocol: &str| {
             config.check(user, Some(protocol)).is_ok()
         };
-        let token = UserInfo { by: Authentication::Token, ..kerberos("ann@R") };
+        let token = UserInfo { by: Authentication::Token(None), ..kerberos("ann@R") };
         assert!(!may(&any, &UserInfo::simple("hdfs"), client));
         assert!(may(&any, &kerberos("ann@R"), client) && may(&any, &token, client));
         for protocol in [DATANODE, LIFELINE] {
@@ -164,7 +164,7 @@ mod tests {
             assert!(!may(&member, &kerberos(other), HANDED_ON), "{other}");
         }
         let acts = UserInfo { real: Some("nn".into()), ..kerberos("nn/one@R") };
-        let token = UserInfo { by: Authentication::Token, ..kerberos("nn/one@R") };
+        let token = UserInfo { by: Authentication::Token(None), ..kerberos("nn/one@R") };
         assert!(!may(&member, &acts, HANDED_ON) && !may(&member, &token, HANDED_ON));
         assert!(!may(&member, &UserInfo::simple("nn"), HANDED_ON));
     }

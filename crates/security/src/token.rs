@@ -1,6 +1,7 @@
 //! Delegation tokens: what they say, and what proves that a NameNode has issued them.
 
 use hmac::{Hmac, Mac};
+use md5::{Digest, Md5};
 use sha1::Sha1;
 
 use crate::writable::{Reader, put_long, put_text};
@@ -58,6 +59,15 @@ impl From<Token> for TokenProto {
     }
 }
 
+/// Which token somebody came in by, as logs call it; it opens nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TokenName {
+    /// Its number.
+    pub number: i32,
+    /// The MD5 of its identifier in hexadecimal digits, by which Hadoop's logs track it.
+    pub tracking_id: String,
+}
+
 /// What a token says of itself. Times are ms since the epoch.
 ///
 /// Source: Hadoop 3.5.0 `AbstractDelegationTokenIdentifier`.
@@ -109,6 +119,13 @@ impl DelegationTokenId {
             sequence: reader.int()?,
             key_id: reader.int()?,
         })
+    }
+
+    /// What logs call it. Source: Hadoop 3.5.0 `TokenIdentifier#getTrackingId`.
+    pub fn name(&self) -> TokenName {
+        let digest = Md5::digest(self.encode());
+        let tracking_id = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        TokenName { number: self.sequence, tracking_id }
     }
 
     /// What Hadoop calls it where it lasts. Source: Hadoop 3.5.0 `DelegationTokenIdentifier#toStringStable`.
@@ -166,6 +183,14 @@ mod tests {
         assert_eq!(error, "delegation token: length 2147483647 is outside 0..=1048576");
         let negative = [0, 0xff];
         assert!(DelegationTokenId::decode(&negative).is_err());
+    }
+
+    #[test]
+    fn a_token_is_called_by_its_number_and_by_the_digest_of_its_identifier() {
+        let id = DelegationTokenId { owner: "ann".into(), sequence: 7, ..Default::default() };
+        assert_eq!(id.encode(), b"\0\x03ann\0\0\0\0\x07\0");
+        let tracking_id = "99204c43a6c7c7178d19199fa8f57f94".to_owned();
+        assert_eq!(id.name(), TokenName { number: 7, tracking_id });
     }
 
     #[test]

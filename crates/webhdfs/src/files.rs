@@ -50,13 +50,13 @@ impl FileSystems {
     /// For whom a token speaks by its own word.
     pub(crate) fn user_of_token(&self, token: &Token) -> Result<UserInfo, Failure> {
         let id = DelegationTokenId::decode(&token.identifier);
-        let owner = id.map_err(|error| Failure::argument(error.to_string()))?.owner;
+        let id = id.map_err(|error| Failure::argument(error.to_string()))?;
         let name = match &self.acting {
-            Some((_, rules)) => rules.user_of(&owner),
-            None => Ok(owner),
+            Some((_, rules)) => rules.user_of(&id.owner),
+            None => Ok(id.owner.clone()),
         };
         let name = name.map_err(|error| Failure::new(class::ACCESS_CONTROL, error.0))?;
-        Ok(UserInfo { by: Authentication::Token, ..UserInfo::simple(name) })
+        Ok(UserInfo { by: Authentication::Token(Some(id.name())), ..UserInfo::simple(name) })
     }
 
     /// Who asks for a user.

@@ -334,7 +334,7 @@ mod tests {
             token: &'a Token,
         ) -> Boxed<'a, Result<UserInfo, RemoteException>> {
             let told = match token.password == b"right" {
-                true => Ok(UserInfo { by: Authentication::Token, ..UserInfo::simple("ann") }),
+                true => Ok(UserInfo { by: Authentication::Token(None), ..UserInfo::simple("ann") }),
                 false => Err(RemoteException::new(class::INVALID_TOKEN, "Invalid token")),
             };
             Box::pin(async { told })

@@ -144,7 +144,8 @@ fn show(file: &TokenFile, as_json: bool) {
         let id = id.filter(|_| token.kind == HDFS_DELEGATION_TOKEN);
         let id = id.map(|id| {
             json!({"owner": id.owner, "renewer": id.renewer, "real_user": id.real_user,
-                   "issued_ms": id.issued_ms, "max_ms": id.max_ms, "number": id.sequence})
+                   "issued_ms": id.issued_ms, "max_ms": id.max_ms, "number": id.sequence,
+                   "tracking_id": id.name().tracking_id})
         });
         json!({"kind": token.kind, "service": token.service, "identifier": id})
     });

@@ -243,6 +243,7 @@ mod tests {
             ("hadoop.caller.context.signature.max.size", "12"),
             ("hadoop.caller.context.separator", "|"),
             ("dfs.namenode.audit.log.with.remote.port", "true"),
+            ("dfs.namenode.audit.log.token.tracking.id", "true"),
             ("dfs.namenode.startup.delay.block.deletion.sec", "11"),
             ("dfs.namenode.block-placement.min-blocks-for.write", "13"),
             ("ipc.server.log.slow.rpc", "true"),
@@ -254,6 +255,7 @@ mod tests {
         assert_eq!((c.max_objects, c.open_files_page, c.homes.as_str()), (7, 8, "/home"));
         assert_eq!((c.audit.caller_context_max, c.audit.signature_max), (10, 12));
         assert_eq!((c.audit.separator.as_str(), c.audit.tells_ports), ("|", true));
+        assert!(c.audit.tells_tokens);
         conf.set("hadoop.caller.context.separator", "=");
         assert!(read(&conf).is_err(), "it is between a key and its value");
         conf.set("hadoop.caller.context.separator", ",");

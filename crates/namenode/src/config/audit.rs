@@ -24,6 +24,8 @@ keys! {
         separator: String, "hadoop.caller.context.separator" = "," as SEPARATOR;
         /// Whether the client's port is added to what it says.
         tells_ports: bool, "dfs.namenode.audit.log.with.remote.port" = "false" as BOOLEAN;
+        /// Whether the audit log says by which delegation token somebody came in.
+        tells_tokens: bool, "dfs.namenode.audit.log.token.tracking.id" = "false" as BOOLEAN;
     }
     parts {}
     by_hand {}

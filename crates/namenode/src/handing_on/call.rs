@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use cairn_net::rpc_server::{Authentication, Call, CallerContext, StateId, UserInfo};
+use cairn_security::token::TokenName;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::RpcResponseHeaderProtoRpcErrorCodeProto as Code;
@@ -28,14 +29,15 @@ pub const BY_PAGES: &str = "pages";
 const CARRIERS: [&str; 4] = ["rpc", "webhdfs", "http", BY_PAGES];
 
 pub(super) fn encode(call: &Call) -> Vec<u8> {
-    let (by_token, effective_principal, principal) = match &call.user.by {
-        Authentication::Kerberos { effective, principal } => {
-            (false, Some(effective.clone()), Some(principal.clone()))
+    let (mut effective_principal, mut principal, mut token) = (None, None, None);
+    match &call.user.by {
+        Authentication::Kerberos { effective, principal: shown } => {
+            (effective_principal, principal) = (Some(effective.clone()), Some(shown.clone()));
         }
-        Authentication::Token => (true, None, None),
+        Authentication::Token(name) => token = name.as_ref(),
         // Nobody shows a NameNode a token to a block.
-        Authentication::Simple | Authentication::Block(_) => (false, None, None),
-    };
+        Authentication::Simple | Authentication::Block(_) => {}
+    }
     let context = call.caller_context.as_ref();
     let handed = HandedCallProto {
         protocol: call.protocol.as_str().into(),
@@ -44,7 +46,7 @@ pub(super) fn encode(call: &Call) -> Vec<u8> {
         connection_protocol: call.connection_protocol.to_string(),
         user: call.user.effective.clone(),
         real_user: call.user.real.clone(),
-        by_token: Some(by_token),
+        by_token: Some(matches!(call.user.by, Authentication::Token(_))),
         effective_principal,
         principal,
         client_id: call.client_id.to_vec(),
@@ -56,6 +58,8 @@ pub(super) fn encode(call: &Call) -> Vec<u8> {
         carrier: call.carrier.into(),
         body: call.body.to_vec(),
         state_id: call.state.as_ref().map(|state| state.seen()),
+        token_number: token.map(|token| token.number),
+        token_tracking_id: token.map(|token| token.tracking_id.clone()),
     };
     handed.encode_to_vec()
 }
@@ -65,7 +69,12 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Call> {
     let handed = HandedCallProto::decode(bytes).ok()?;
     let by = match (handed.effective_principal, handed.principal) {
         (Some(effective), Some(principal)) => Authentication::Kerberos { effective, principal },
-        _ if handed.by_token == Some(true) => Authentication::Token,
+        _ if handed.by_token == Some(true) => {
+            let name = handed.token_number.zip(handed.token_tracking_id);
+            Authentication::Token(
+                name.map(|(number, tracking_id)| TokenName { number, tracking_id }),
+            )
+        }
         _ => Authentication::Simple,
     };
     let user = UserInfo { effective: handed.user, real: handed.real_user, by };

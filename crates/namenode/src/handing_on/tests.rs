@@ -11,6 +11,7 @@ use cairn_net::rpc_server::{
     Authentication, Call, CallerContext, RpcServer, RpcServerOptions, Service, StateId, UserInfo,
 };
 use cairn_process::held::held;
+use cairn_security::token::TokenName;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::{
@@ -112,7 +113,8 @@ async fn a_call_travels_with_all_that_says_whose_it_is() {
     let hands_on = hands_on(KEY, 5000);
     let users = [
         Authentication::Simple,
-        Authentication::Token,
+        Authentication::Token(None),
+        Authentication::Token(Some(TokenName { number: -7, tracking_id: "0f".into() })),
         Authentication::Kerberos { effective: "alice@R".into(), principal: "oozie/h@R".into() },
     ];
     for by in users {

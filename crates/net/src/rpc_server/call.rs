@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
 use cairn_security::block_token::BlockTokenId;
+use cairn_security::token::TokenName;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::RpcResponseHeaderProtoRpcErrorCodeProto as Code;
@@ -34,8 +35,9 @@ pub enum Authentication {
         /// Whose ticket it is.
         principal: String,
     },
-    /// By a token that was issued to the user, perhaps for who acts for it.
-    Token,
+    /// By a token that was issued to the user, perhaps for who acts for it; `None` where a member has handed a call on that
+    /// did not say by which.
+    Token(Option<TokenName>),
     /// By a token to a block, which says what may be asked for.
     Block(Box<BlockTokenId>),
 }
@@ -46,7 +48,7 @@ impl Authentication {
         match self {
             Authentication::Simple => "SIMPLE",
             Authentication::Kerberos { .. } => "KERBEROS",
-            Authentication::Token | Authentication::Block(_) => "TOKEN",
+            Authentication::Token(_) | Authentication::Block(_) => "TOKEN",
         }
     }
 }
@@ -59,7 +61,7 @@ impl UserInfo {
 
     /// Who acts for the user and has to be let do so. With a token that was asked when it was issued.
     pub fn proxy(&self) -> Option<&str> {
-        self.real.as_deref().filter(|_| self.by != Authentication::Token)
+        self.real.as_deref().filter(|_| !matches!(self.by, Authentication::Token(_)))
     }
 
     /// Fails when one user acts for another.

@@ -65,7 +65,7 @@ pub(super) fn user(
             }
             let real = named(Some(id.real_user.clone())).filter(|real| *real != id.owner);
             let real = real.map(|real| user_of(authority, &real)).transpose()?;
-            Ok(UserInfo { effective, real, by: Authentication::Token })
+            Ok(UserInfo { effective, real, by: Authentication::Token(Some(id.name())) })
         }
     }
 }

@@ -2636,6 +2636,12 @@ pub struct HandedCallProto {
     /// Field 1017 `stateId`.
     #[prost(int64, optional, tag = "1017")]
     pub state_id: ::core::option::Option<i64>,
+    /// Field 1018 `tokenNumber`.
+    #[prost(sint32, optional, tag = "1018")]
+    pub token_number: ::core::option::Option<i32>,
+    /// Field 1019 `tokenTrackingId`.
+    #[prost(string, optional, tag = "1019")]
+    pub token_tracking_id: ::core::option::Option<::std::string::String>,
 }
 
 /// `hadoop.hdfs.HandedChoiceProto`.
