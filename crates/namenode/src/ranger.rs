@@ -1,12 +1,15 @@
 //! Policies of Ranger: got from its admin server, kept on disk, and asked before modes are.
 //!
-//! What they say of an access is decided in `policy.rs`. They are asked for again and again; while the server does not
-//! answer, or says what cannot be read, the last good ones count, also after a start. Without any nobody but superusers may
+//! What they say of an access is decided in `policy.rs`; who has the roles that they name, and which paths the tags, in
+//! `roles.rs` and `tags.rs`. All are asked for again and again; while the server does not answer, or says what cannot be
+//! read, the last good ones count, also after a start. Without any nobody but superusers may
 //! do anything. Who an access was given or refused to, and by which policy, stands in the audit log.
 //!
-//! Source: Apache Ranger 2.4 `RangerHdfsAuthorizer`, `PolicyRefresher`.
+//! Source: Apache Ranger 2.4 `RangerHdfsAuthorizer`, `PolicyRefresher`, `RangerRolesProvider`, `RangerAdminTagRetriever`.
 
 pub mod policy;
+pub mod roles;
+pub mod tags;
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -25,7 +28,9 @@ use cairn_operate::workers::Worker;
 use cairn_process::disk_work::may_wait;
 use cairn_process::held::{held, held_read, held_write};
 
-use policy::{Policies, Request, Said};
+use policy::{Policies, PolicyError, Request, Said};
+use roles::Roles;
+use tags::Tags;
 
 /// Bytes of the longest answer, or file, that is read.
 const LEN_MAX: usize = 256 << 20;
@@ -56,19 +61,52 @@ pub struct RangerConfig {
 /// The policies as they are now.
 pub(crate) struct Ranger {
     config: RangerConfig,
-    /// Of no service before the first are known.
-    now: RwLock<Option<Arc<Policies>>>,
+    now: RwLock<Known>,
 }
+
+/// What is known, each of it once it was told.
+#[derive(Clone, Default)]
+struct Known {
+    policies: Option<Arc<Policies>>,
+    roles: Option<Arc<Roles>>,
+    tags: Option<Arc<Tags>>,
+}
+
+/// What an admin server gives out: where it does, by what name it is told the last known version, and what is behind the
+/// service in the name of the file where it is kept, which is that of Ranger's own plugin.
+struct Document {
+    folder: &'static str,
+    secure_folder: &'static str,
+    version: &'static str,
+    suffix: &'static str,
+}
+
+const POLICIES: Document = Document {
+    folder: "plugins/policies",
+    secure_folder: "plugins/secure/policies",
+    version: "lastKnownVersion",
+    suffix: "",
+};
+const ROLES: Document = Document {
+    folder: "roles",
+    secure_folder: "roles/secure",
+    version: "lastKnownRoleVersion",
+    suffix: "_roles",
+};
+const TAGS: Document = Document {
+    folder: "tags",
+    secure_folder: "tags/secure",
+    version: "lastKnownVersion",
+    suffix: "_tag",
+};
 
 impl Ranger {
     /// With those that were kept.
     pub(crate) fn open(config: RangerConfig) -> Ranger {
-        let kept = read_file(&config.file()).map_err(|error| error.to_string());
-        let kept = kept.and_then(|text| config.read(&text));
-        let now = match kept {
+        let policies = match config.kept(&POLICIES, RangerConfig::read) {
             Ok(policies) => Some(policies),
             Err(error) => {
-                let file = config.file().display().to_string();
+                let file = config.file(&POLICIES).display().to_string();
                 tracing::warn!(
                     file,
                     error,
@@ -77,40 +115,83 @@ impl Ranger {
                 None
             }
         };
-        Ranger { config, now: RwLock::new(now.map(Arc::new)) }
+        let (mut roles, mut tags) = (None, None);
+        let needs = |needs: fn(&Policies) -> bool| policies.as_deref().is_some_and(needs);
+        if needs(Policies::names_roles) {
+            roles = told(config.kept(&ROLES, RangerConfig::read_roles));
+        }
+        if needs(Policies::names_tags) {
+            tags = told(config.kept(&TAGS, RangerConfig::read_tags));
+        }
+        Ranger { config, now: RwLock::new(Known { policies, roles, tags }) }
     }
 
     /// Asks for them once; the last ones count where that fails.
     async fn refresh(&self) -> Result<(), String> {
         let mut failure = String::new();
         for place in &self.config.places {
-            match self.ask(place).await {
-                Ok(new) => {
-                    if let Some(policies) = new {
-                        let (version, count) = (policies.version, policies.count());
-                        tracing::info!(version, count, "policies have changed");
-                        *held_write(&self.now) = Some(Arc::new(policies));
-                    }
-                    return Ok(());
-                }
+            match self.refresh_at(place).await {
+                Ok(()) => return Ok(()),
                 Err(error) => failure = format!("{}: {error}", place.host),
             }
         }
         Err(failure)
     }
 
-    /// The policies that a server has, if they are others. They are kept on disk before they count.
-    async fn ask(&self, place: &Place) -> Result<Option<Policies>, String> {
+    /// What a server has that is other than what is known; new policies count together with the roles and tags that they
+    /// name, where that server tells them.
+    async fn refresh_at(&self, place: &Place) -> Result<(), String> {
+        let mut known = held_read(&self.now).clone();
+        let version = known.policies.as_ref().map_or(-1, |policies| policies.version);
+        if let Some(new) = self.ask(place, &POLICIES, version, RangerConfig::read).await? {
+            let count = new.count();
+            tracing::info!(version = new.version, count, "policies have changed");
+            known.policies = Some(new);
+        }
+        let needed = self.refresh_needed(place, &mut known).await;
+        *held_write(&self.now) = known;
+        needed
+    }
+
+    async fn refresh_needed(&self, place: &Place, known: &mut Known) -> Result<(), String> {
+        let Some(policies) = known.policies.clone() else { return Ok(()) };
+        if policies.names_roles() {
+            let version = known.roles.as_ref().map_or(-1, |roles| roles.version);
+            if let Some(new) = self.ask(place, &ROLES, version, RangerConfig::read_roles).await? {
+                tracing::info!(version = new.version, "roles of policies have changed");
+                known.roles = Some(new);
+            }
+        }
+        if policies.names_tags() {
+            let version = known.tags.as_ref().map_or(-1, |tags| tags.version);
+            if let Some(new) = self.ask(place, &TAGS, version, RangerConfig::read_tags).await? {
+                tracing::info!(version = new.version, "tags of policies have changed");
+                known.tags = Some(new);
+            }
+        }
+        Ok(())
+    }
+
+    /// A document of a server, if it is another one. It is kept on disk before it counts.
+    async fn ask<T>(
+        &self,
+        place: &Place,
+        document: &Document,
+        known: i64,
+        read: fn(&RangerConfig, &[u8]) -> Result<(i64, T), String>,
+    ) -> Result<Option<Arc<T>>, String> {
         let config = &self.config;
-        let known = held_read(&self.now).as_ref().map_or(-1, |policies| policies.version);
         let proof = match &config.credentials {
             Some(credentials) => may_wait(|| proof(credentials, &place.host))?,
             None => None,
         };
-        let secure = if config.credentials.is_some() { "secure/" } else { "" };
-        let service = percent_encode(&config.service, false);
+        let folder = match config.credentials {
+            Some(_) => document.secure_folder,
+            None => document.folder,
+        };
+        let (service, version) = (percent_encode(&config.service, false), document.version);
         let target = format!(
-            "/service/plugins/{secure}policies/download/{service}?lastKnownVersion={known}&lastActivationTime=0&pluginId=hdfs@cairn&supportsPolicyDeltas=false"
+            "/service/{folder}/download/{service}?{version}={known}&lastActivationTime=0&pluginId=hdfs@cairn&supportsPolicyDeltas=false&supportsTagDeltas=false"
         );
         let asked =
             place.get(&target, config.trust.as_ref(), proof.as_deref(), LEN_MAX, config.patience);
@@ -118,14 +199,14 @@ impl Ranger {
         match status {
             200 => {}
             204 | 304 => return Ok(None),
-            other => return Err(format!("it answers with status {other}")),
+            other => return Err(format!("it answers for {folder} with status {other}")),
         }
-        let policies = config.read(&text)?;
-        if policies.version == known {
+        let (version, new) = read(config, &text)?;
+        if version == known {
             return Ok(None);
         }
-        may_wait(|| keep(&config.file(), &text)).map_err(|error| error.to_string())?;
-        Ok(Some(policies))
+        may_wait(|| keep(&config.file(document), &text)).map_err(|error| error.to_string())?;
+        Ok(Some(Arc::new(new)))
     }
 
     /// Looks for other policies again and again.
@@ -146,8 +227,10 @@ impl Ranger {
         (user, groups): (&str, &[String]),
         from: Option<(&'static str, IpAddr)>,
     ) -> Rights {
+        let known = held_read(&self.now).clone();
         Rights::Judged(Arc::new(Asking {
-            policies: held_read(&self.now).clone(),
+            roles: known.roles.as_ref().map(|roles| roles.of(user, groups)),
+            known,
             falls_back: self.config.falls_back,
             user: user.to_owned(),
             groups: groups.to_vec(),
@@ -177,18 +260,55 @@ pub(crate) trait Tell: Send + Sync {
 
 impl RangerConfig {
     /// As Ranger's own plugin calls it.
-    fn file(&self) -> PathBuf {
-        self.cache.join(format!("hdfs_{}.json", self.service.replace('/', "_")))
+    fn file(&self, document: &Document) -> PathBuf {
+        let (service, suffix) = (self.service.replace('/', "_"), document.suffix);
+        self.cache.join(format!("hdfs_{service}{suffix}.json"))
     }
 
-    fn read(&self, text: &[u8]) -> Result<Policies, String> {
-        let (policies, told) = Policies::parse(text).map_err(|error| error.to_string())?;
-        if policies.service != self.service {
-            return Err(format!("the policies are of the service {}", policies.service));
-        }
-        told.iter().for_each(|what| tracing::warn!("{what}"));
-        Ok(policies)
+    /// What was kept of a document.
+    fn kept<T>(
+        &self,
+        document: &Document,
+        read: fn(&RangerConfig, &[u8]) -> Result<(i64, T), String>,
+    ) -> Result<Arc<T>, String> {
+        let text = read_file(&self.file(document)).map_err(|error| error.to_string())?;
+        read(self, &text).map(|(_, kept)| Arc::new(kept))
     }
+
+    /// Policies, and their version.
+    fn read(&self, text: &[u8]) -> Result<(i64, Policies), String> {
+        let (policies, told) = Policies::parse(text).map_err(|error| error.to_string())?;
+        self.is_own(&policies.service)?;
+        told.iter().for_each(|what| tracing::warn!("{what}"));
+        Ok((policies.version, policies))
+    }
+
+    fn read_roles(&self, text: &[u8]) -> Result<(i64, Roles), String> {
+        let roles = Roles::parse(text).map_err(|error: PolicyError| error.to_string())?;
+        self.is_own(&roles.service)?;
+        Ok((roles.version, roles))
+    }
+
+    fn read_tags(&self, text: &[u8]) -> Result<(i64, Tags), String> {
+        let tags = Tags::parse(text).map_err(|error: PolicyError| error.to_string())?;
+        self.is_own(&tags.service)?;
+        Ok((tags.version, tags))
+    }
+
+    fn is_own(&self, service: &str) -> Result<(), String> {
+        match service == self.service {
+            true => Ok(()),
+            false => Err(format!("what it gives out is of the service {service}")),
+        }
+    }
+}
+
+/// What was kept of roles or tags; the log tells that there is none.
+fn told<T>(kept: Result<T, String>) -> Option<T> {
+    kept.inspect_err(|error| {
+        tracing::warn!(error, "roles or tags of policies are not known: none allows, all deny");
+    })
+    .ok()
 }
 
 /// The header that shows a ticket. Source: RFC 4559.
@@ -224,7 +344,9 @@ fn keep(path: &Path, text: &[u8]) -> io::Result<()> {
 
 /// One caller's questions.
 struct Asking {
-    policies: Option<Arc<Policies>>,
+    known: Known,
+    /// Whoever asks has these, where that is known.
+    roles: Option<Vec<String>>,
     falls_back: bool,
     user: String,
     groups: Vec<String>,
@@ -237,9 +359,12 @@ struct Asking {
 
 impl Judge for Asking {
     fn judge(&self, path: &str, owner: &str, rights: u16) -> Verdict {
-        let Some(policies) = &self.policies else { return Verdict::Denied };
+        let Some(policies) = &self.known.policies else { return Verdict::Denied };
         let path = without_snapshot(path);
-        let request = Request { user: &self.user, groups: &self.groups, path: &path, owner };
+        let (user, groups, roles) = (&self.user, &self.groups, self.roles.as_deref());
+        let request = Request { user, groups, roles, path: &path, owner, tags: None };
+        let tags = self.known.tags.as_ref().map(|tags| tags.of(request));
+        let request = Request { tags: tags.as_deref(), ..request };
         let (allowed, by) = match policies.judge(request, (rights & 7) as u8) {
             Said::Allowed(by) => (true, by),
             Said::Denied(by) => (false, by),
@@ -277,188 +402,4 @@ fn without_snapshot(path: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use cairn_security::client::Credentials;
-    use cairn_security::digest_md5::Secret;
-    use cairn_security::gssapi::Context;
-    use cairn_security::{Protection, SaslError};
-
-    #[test]
-    fn snapshots_are_judged_as_what_they_are_of() {
-        for (path, bare) in [
-            ("/a/.snapshot/s/b", "/a/b"),
-            ("/a/.snapshot/s", "/a"),
-            ("/a/.snapshot", "/a"),
-            ("/.snapshot/s/b/c", "/b/c"),
-            ("/.snapshot/s", "/"),
-            ("/.snapshot", "/"),
-            ("/a/b", "/a/b"),
-            ("/", "/"),
-        ] {
-            assert_eq!(without_snapshot(path), bare, "{path}");
-        }
-    }
-
-    fn config(folder: &Path, falls_back: bool) -> RangerConfig {
-        RangerConfig {
-            places: vec![Place::of("http://127.0.0.1:1").unwrap()],
-            service: "s".to_owned(),
-            poll_interval: Duration::from_secs(30),
-            patience: Duration::from_secs(1),
-            cache: folder.to_owned(),
-            falls_back,
-            trust: None,
-            credentials: None,
-        }
-    }
-
-    fn verdict(ranger: &Ranger, user: &str, path: &str) -> Verdict {
-        let Rights::Judged(judge) = ranger.rights(None, (user, &[]), None) else {
-            panic!("nobody judges")
-        };
-        judge.judge(path, "hdfs", 4)
-    }
-
-    const POLICIES: &str = r#"{"serviceName": "s", "policyVersion": 3, "policies": [{"id": 1,
-        "resources": {"path": {"values": ["/a"], "isRecursive": true}},
-        "policyItems": [{"users": ["ann"], "accesses": [{"type": "read"}]}]}]}"#;
-
-    #[tokio::test]
-    async fn the_last_good_policies_count_and_without_any_nobody_is_let_in() {
-        let folder = tempfile::tempdir().unwrap();
-        let none = Ranger::open(config(folder.path(), true));
-        assert_eq!(verdict(&none, "ann", "/a"), Verdict::Denied);
-        assert!(none.refresh().await.is_err());
-        assert_eq!(verdict(&none, "ann", "/a"), Verdict::Denied);
-        keep(&folder.path().join("hdfs_s.json"), POLICIES.as_bytes()).unwrap();
-        let kept = Ranger::open(config(folder.path(), true));
-        assert!(kept.refresh().await.is_err());
-        assert_eq!(verdict(&kept, "ann", "/a/.snapshot/s/b"), Verdict::Allowed);
-        assert_eq!(verdict(&kept, "bob", "/a"), Verdict::Open);
-        let strict = Ranger::open(config(folder.path(), false));
-        assert_eq!(verdict(&strict, "bob", "/a"), Verdict::Denied);
-        let other = RangerConfig { service: "t".to_owned(), ..config(folder.path(), true) };
-        keep(&other.file(), POLICIES.as_bytes()).unwrap();
-        assert_eq!(
-            verdict(&Ranger::open(other), "ann", "/a"),
-            Verdict::Denied,
-            "of another service"
-        );
-    }
-
-    /// A server that gives these answers, one to each question, and what it was asked.
-    async fn server(answers: Vec<String>) -> (Place, tokio::task::JoinHandle<Vec<String>>) {
-        use tokio::io::{AsyncReadExt, AsyncWriteExt};
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let place = Place::of(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
-        let serving = tokio::spawn(async move {
-            let mut asked = Vec::new();
-            for answer in answers {
-                let (mut stream, _) = listener.accept().await.unwrap();
-                let mut head = vec![0; 4096];
-                let len = stream.read(&mut head).await.unwrap();
-                asked.push(String::from_utf8_lossy(&head[..len]).into_owned());
-                stream.write_all(answer.as_bytes()).await.unwrap();
-            }
-            asked
-        });
-        (place, serving)
-    }
-
-    #[tokio::test]
-    async fn policies_are_asked_for_by_their_version_and_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let whole =
-            |text: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len());
-        let newer = POLICIES.replace(": 3", ": 4").replace("ann", "bob");
-        let answers = [
-            whole(POLICIES),
-            "HTTP/1.1 304 Not Modified\r\n\r\n".to_owned(),
-            whole("<html>"),
-            "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n".to_owned(),
-            whole(&newer),
-        ];
-        let (place, serving) = server(answers.to_vec()).await;
-        let ranger =
-            Ranger::open(RangerConfig { places: vec![place], ..config(folder.path(), true) });
-        for (is_good, user) in
-            [(true, "ann"), (true, "ann"), (false, "ann"), (false, "ann"), (true, "bob")]
-        {
-            assert_eq!(ranger.refresh().await.is_ok(), is_good);
-            assert_eq!(verdict(&ranger, user, "/a"), Verdict::Allowed);
-        }
-        assert_eq!(verdict(&ranger, "ann", "/a"), Verdict::Open);
-        let asked = serving.await.unwrap();
-        let known = |line: &String| {
-            line.split("lastKnownVersion=").nth(1).unwrap().split('&').next().unwrap().to_owned()
-        };
-        assert_eq!(asked.iter().map(known).collect::<Vec<_>>(), ["-1", "3", "3", "3", "3"]);
-        assert!(asked[0].starts_with("GET /service/plugins/policies/download/s?"), "{}", asked[0]);
-        assert_eq!(
-            verdict(&Ranger::open(config(folder.path(), true)), "bob", "/a"),
-            Verdict::Allowed
-        );
-    }
-
-    /// Shows `ticket` to every server of the service HTTP.
-    struct Tickets;
-
-    impl Credentials for Tickets {
-        fn token(&self) -> Option<Secret> {
-            None
-        }
-
-        fn initiate(
-            &self,
-            service: &str,
-            host: &str,
-        ) -> Result<Option<Box<dyn Context>>, SaslError> {
-            assert_eq!((service, host), ("HTTP", "127.0.0.1"));
-            Ok(Some(Box::new(Tickets)))
-        }
-
-        fn protections(&self) -> &[Protection] {
-            &[]
-        }
-
-        fn allows_simple(&self) -> bool {
-            false
-        }
-    }
-
-    impl Context for Tickets {
-        fn step(&mut self, _: &[u8]) -> Result<Option<Vec<u8>>, SaslError> {
-            Ok(Some(b"ticket".to_vec()))
-        }
-
-        fn is_established(&self) -> bool {
-            true
-        }
-
-        fn peer(&self) -> Result<String, SaslError> {
-            Err(SaslError("nobody".to_owned()))
-        }
-
-        fn wrap(&mut self, _: bool, message: &[u8]) -> Result<Vec<u8>, SaslError> {
-            Ok(message.to_vec())
-        }
-
-        fn unwrap(&mut self, sealed: &[u8]) -> Result<Vec<u8>, SaslError> {
-            Ok(sealed.to_vec())
-        }
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn with_kerberos_a_ticket_is_shown() {
-        let folder = tempfile::tempdir().unwrap();
-        let (place, serving) = server(vec!["HTTP/1.1 204 None\r\n\r\n".to_owned()]).await;
-        let credentials = Some(SharedCredentials(Arc::new(Tickets)));
-        let config =
-            RangerConfig { places: vec![place], credentials, ..config(folder.path(), true) };
-        assert!(Ranger::open(config).refresh().await.is_ok());
-        let asked = &serving.await.unwrap()[0];
-        assert!(asked.starts_with("GET /service/plugins/secure/policies/download/s?"), "{asked}");
-        assert!(asked.contains("authorization: Negotiate dGlja2V0"), "{asked}");
-    }
-}
+mod tests;

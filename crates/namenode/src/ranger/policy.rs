@@ -1,20 +1,23 @@
 //! Policies of Ranger for HDFS: what they are, and what they say of one access. No I/O, no clock.
 //!
-//! A policy is for paths; its items give or take accesses of users and groups. Of the policies that a path has, those that
-//! override go first; among equals one that denies goes before all that allow. An exception takes an item back.
+//! A policy is for paths, or for tags that paths have; its items give or take accesses of users, groups and roles. Of the
+//! policies that a path has, those that override go first; among equals one that denies goes before all that allow. An
+//! exception takes an item back.
 //!
-//! Roles, conditions and times of validity are not judged: what would be allowed by them is not, and what would be denied
-//! is, so that nobody gets more than Ranger gives.
+//! Conditions and times of validity are not judged: what would be allowed by them is not, and what would be denied is, so
+//! that nobody gets more than Ranger gives. So it is with roles and tags as long as they are not known.
 //!
 //! Source: Apache Ranger 2.4 `RangerDefaultPolicyEvaluator`, `RangerPathResourceMatcher`, `RangerPolicyEngineImpl`.
 
 use serde_json::Value;
 
+use super::tags::Tag;
+
 /// Policies, values of a policy, and items of one, that are taken at most.
 const POLICIES_MAX: usize = 100_000;
 const LIST_MAX: usize = 100_000;
 /// Everybody is in this group.
-const EVERYBODY: &str = "public";
+pub(super) const EVERYBODY: &str = "public";
 /// Whoever asks, and whoever owns what is asked for.
 const USER: &str = "{USER}";
 const OWNER: &str = "{OWNER}";
@@ -30,6 +33,9 @@ pub enum PolicyError {
     Shape(&'static str),
 }
 
+/// What accesses of HDFS begin with in policies of tags.
+const OF_HDFS: &str = "hdfs:";
+
 /// Rights that policies speak of, as permission bits.
 const READ: u8 = 4;
 const WRITE: u8 = 2;
@@ -44,6 +50,8 @@ pub struct Policies {
     pub version: i64,
     /// Those that override first.
     policies: Vec<Policy>,
+    names_roles: bool,
+    names_tags: bool,
 }
 
 /// One policy.
@@ -55,16 +63,24 @@ struct Policy {
     denies_all_else: bool,
     /// It has times of validity, or resources that are not known here: it allows nothing.
     is_partly_known: bool,
-    resources: Vec<Paths>,
+    resources: Vec<Resource>,
     allow: Vec<Item>,
     allow_exceptions: Vec<Item>,
     deny: Vec<Item>,
     deny_exceptions: Vec<Item>,
 }
 
-/// Paths of a policy.
+/// What a policy is for.
 #[derive(Clone, Debug)]
-struct Paths {
+enum Resource {
+    Paths(Paths),
+    /// Paths that have one of these tags.
+    Tags(Vec<String>),
+}
+
+/// Paths of a policy, or of a tag.
+#[derive(Clone, Debug)]
+pub(super) struct Paths {
     values: Vec<String>,
     is_recursive: bool,
     excludes: bool,
@@ -75,23 +91,26 @@ struct Paths {
 struct Item {
     users: Vec<String>,
     groups: Vec<String>,
+    roles: Vec<String>,
     accesses: u8,
-    /// It is for roles as well, or under conditions.
-    has_more: bool,
     has_conditions: bool,
 }
 
 /// What is asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'a> {
     /// Who asks, and which groups that is in.
     pub user: &'a str,
     /// Its groups.
     pub groups: &'a [String],
+    /// Its roles; `None` where they are not known.
+    pub roles: Option<&'a [String]>,
     /// What for.
     pub path: &'a str,
     /// Whose that is.
     pub owner: &'a str,
+    /// The tags of it; `None` where they are not known.
+    pub tags: Option<&'a [Tag]>,
 }
 
 /// What policies say.
@@ -125,18 +144,30 @@ impl Policies {
         if listed.len() > POLICIES_MAX {
             return Err(PolicyError::Shape("number of policies"));
         }
+        let tags = list(&json["tagPolicies"], "policies", PolicyError::Shape("tagPolicies"))?;
         let (mut policies, mut told) = (Vec::new(), Vec::new());
-        for one in listed {
+        let of_tags = tags.iter().map(|one| (one, true));
+        for (one, is_of_tags) in of_tags.chain(listed.iter().map(|one| (one, false))) {
             let is_access = one["policyType"].as_i64().unwrap_or(0) == 0;
             if is_access && one["isEnabled"].as_bool().unwrap_or(true) {
-                policies.push(Policy::parse(one, &mut told)?);
+                policies.push(Policy::parse(one, is_of_tags, &mut told)?);
             }
         }
-        if json.get("tagPolicies").is_some_and(|tags| tags.get("policies").is_some()) {
-            told.push("policies of tags do not count".to_owned());
-        }
         policies.sort_by_key(|policy| !policy.overrides);
-        Ok((Policies { service: service.to_owned(), version, policies }, told))
+        let names_roles = policies.iter().any(Policy::names_roles);
+        let names_tags = policies.iter().any(Policy::names_tags);
+        let service = service.to_owned();
+        Ok((Policies { service, version, policies, names_roles, names_tags }, told))
+    }
+
+    /// Whether some are for roles, so that these must be known.
+    pub fn names_roles(&self) -> bool {
+        self.names_roles
+    }
+
+    /// Whether some are for tags.
+    pub fn names_tags(&self) -> bool {
+        self.names_tags
     }
 
     /// How many there are.
@@ -162,10 +193,8 @@ impl Policies {
         let mut allowed = None;
         for overrides in [true, false] {
             for policy in self.policies.iter().filter(|policy| policy.overrides == overrides) {
-                if !policy.is_for(request) {
-                    continue;
-                }
-                match policy.says(request, right) {
+                let Some(is_certain) = policy.is_for(request) else { continue };
+                match policy.says(request, right, is_certain) {
                     Some(false) => return Said::Denied(policy.decider()),
                     Some(true) => allowed = allowed.or(Some(policy.decider())),
                     None => {}
@@ -180,10 +209,15 @@ impl Policies {
 }
 
 impl Policy {
-    fn parse(json: &Value, told: &mut Vec<String>) -> Result<Policy, PolicyError> {
+    fn parse(
+        json: &Value,
+        is_of_tags: bool,
+        told: &mut Vec<String>,
+    ) -> Result<Policy, PolicyError> {
         let id = json["id"].as_i64().ok_or(PolicyError::Shape("id of a policy"))?;
         let items = |name: &str| -> Result<Vec<Item>, PolicyError> {
-            list(json, name, PolicyError::Shape("items"))?.iter().map(Item::parse).collect()
+            let items = list(json, name, PolicyError::Shape("items"))?.iter();
+            items.map(|item| Item::parse(item, if is_of_tags { OF_HDFS } else { "" })).collect()
         };
         let is = |name: &str, default: bool| json[name].as_bool().unwrap_or(default);
         let mut resources = vec![&json["resources"]];
@@ -191,11 +225,15 @@ impl Policy {
         let mut is_partly_known =
             !list(json, "validitySchedules", PolicyError::Shape("validity"))?.is_empty();
         is_partly_known |= !list(json, "conditions", PolicyError::Shape("conditions"))?.is_empty();
-        let mut paths = Vec::new();
+        let kind = if is_of_tags { "tag" } else { "path" };
+        let mut parsed = Vec::new();
         for one in resources {
             let named = one.as_object().ok_or(PolicyError::Shape("resources"))?;
-            is_partly_known |= named.keys().any(|name| name != "path");
-            paths.push(Paths::parse(&one["path"])?);
+            is_partly_known |= named.keys().any(|name| name != kind);
+            parsed.push(match is_of_tags {
+                true => Resource::Tags(texts(&one[kind], "values")?),
+                false => Resource::Paths(Paths::parse(&one[kind])?),
+            });
         }
         let policy = Policy {
             id,
@@ -203,35 +241,45 @@ impl Policy {
             is_audited: is("isAuditEnabled", true),
             denies_all_else: is("isDenyAllElse", false),
             is_partly_known,
-            resources: paths,
+            resources: parsed,
             allow: items("policyItems")?,
             allow_exceptions: items("allowExceptions")?,
             deny: items("denyPolicyItems")?,
             deny_exceptions: items("denyExceptions")?,
         };
-        let mut all = policy.allow.iter().chain(&policy.allow_exceptions);
-        let has_more = |item: &Item| item.has_more || item.has_conditions;
-        let counts_in_part =
-            all.any(has_more) || policy.deny.iter().chain(&policy.deny_exceptions).any(has_more);
-        if counts_in_part || policy.is_partly_known {
+        if policy.items().any(|item| item.has_conditions) || policy.is_partly_known {
             let name = json["name"].as_str().unwrap_or_default();
             told.push(format!(
-                "policy {id} ({name}) has roles, conditions or times, which are not judged"
+                "policy {id} ({name}) has conditions or times, which are not judged"
             ));
         }
         Ok(policy)
+    }
+
+    fn items(&self) -> impl Iterator<Item = &Item> {
+        let lists = [&self.allow, &self.allow_exceptions, &self.deny, &self.deny_exceptions];
+        lists.into_iter().flatten()
+    }
+
+    fn names_roles(&self) -> bool {
+        self.items().any(|item| !item.roles.is_empty())
+    }
+
+    fn names_tags(&self) -> bool {
+        self.resources.iter().any(|one| matches!(one, Resource::Tags(_)))
     }
 
     fn decider(&self) -> Decider {
         Decider { id: self.id, is_audited: self.is_audited }
     }
 
-    fn is_for(&self, request: Request<'_>) -> bool {
-        self.resources.iter().any(|paths| paths.have(request))
+    /// Whether it is about what is asked for, and whether that is certain.
+    fn is_for(&self, request: Request<'_>) -> Option<bool> {
+        self.resources.iter().filter_map(|one| one.is(request)).max()
     }
 
     /// Whether it gives that right, or takes it.
-    fn says(&self, request: Request<'_>, right: u8) -> Option<bool> {
+    fn says(&self, request: Request<'_>, right: u8, is_certain: bool) -> Option<bool> {
         // What is not known may be so where it denies, and is not so where it allows.
         let any = |items: &[Item], if_unknown| {
             items.iter().any(|item| item.is_for(request, right, if_unknown))
@@ -239,8 +287,8 @@ impl Policy {
         if any(&self.deny, true) && !any(&self.deny_exceptions, false) {
             return Some(false);
         }
-        let is_allowed =
-            !self.is_partly_known && any(&self.allow, false) && !any(&self.allow_exceptions, true);
+        let may_allow = is_certain && !self.is_partly_known;
+        let is_allowed = may_allow && any(&self.allow, false) && !any(&self.allow_exceptions, true);
         match (is_allowed, self.denies_all_else) {
             (true, _) => Some(true),
             (false, true) => Some(false),
@@ -250,13 +298,14 @@ impl Policy {
 }
 
 impl Item {
-    fn parse(json: &Value) -> Result<Item, PolicyError> {
+    fn parse(json: &Value, prefix: &str) -> Result<Item, PolicyError> {
         let mut accesses = 0;
         for access in list(json, "accesses", PolicyError::Shape("accesses"))? {
-            let right = match access["type"].as_str().unwrap_or_default() {
-                "read" => READ,
-                "write" => WRITE,
-                "execute" => EXECUTE,
+            let kind = access["type"].as_str().unwrap_or_default();
+            let right = match kind.strip_prefix(prefix) {
+                Some("read") => READ,
+                Some("write") => WRITE,
+                Some("execute") => EXECUTE,
                 // Of other services.
                 _ => 0,
             };
@@ -265,8 +314,8 @@ impl Item {
         Ok(Item {
             users: texts(json, "users")?,
             groups: texts(json, "groups")?,
+            roles: texts(json, "roles")?,
             accesses,
-            has_more: !texts(json, "roles")?.is_empty(),
             has_conditions: !list(json, "conditions", PolicyError::Shape("conditions"))?.is_empty(),
         })
     }
@@ -277,14 +326,32 @@ impl Item {
             user == request.user || user == USER || user == OWNER && request.owner == request.user
         };
         let is_group = |group: &String| group == EVERYBODY || request.groups.contains(group);
-        let is_named = self.users.iter().any(is_user) || self.groups.iter().any(is_group);
-        let is_meant = is_named || self.has_more && if_unknown;
+        let has_role = || match request.roles {
+            Some(roles) => self.roles.iter().any(|role| roles.contains(role)),
+            None => !self.roles.is_empty() && if_unknown,
+        };
+        let is_meant =
+            self.users.iter().any(is_user) || self.groups.iter().any(is_group) || has_role();
         self.accesses & right != 0 && is_meant && (!self.has_conditions || if_unknown)
     }
 }
 
+impl Resource {
+    /// Whether this is what is asked for, and whether that is certain.
+    fn is(&self, request: Request<'_>) -> Option<bool> {
+        match (self, request.tags) {
+            (Resource::Paths(paths), _) => paths.have(request).then_some(true),
+            (Resource::Tags(_), None) => Some(false),
+            (Resource::Tags(names), Some(tags)) => {
+                let named = tags.iter().filter(|tag| names.contains(&tag.name));
+                named.map(|tag| tag.is_certain).max()
+            }
+        }
+    }
+}
+
 impl Paths {
-    fn parse(json: &Value) -> Result<Paths, PolicyError> {
+    pub(super) fn parse(json: &Value) -> Result<Paths, PolicyError> {
         let values = texts(json, "values")?;
         let is = |name: &str| json[name].as_bool().unwrap_or(false);
         // Without the slash at the end, which names of directories may have.
@@ -296,7 +363,7 @@ impl Paths {
         Ok(Paths { values, is_recursive: is("isRecursive"), excludes: is("isExcludes") })
     }
 
-    fn have(&self, request: Request<'_>) -> bool {
+    pub(super) fn have(&self, request: Request<'_>) -> bool {
         self.values.iter().any(|value| self.has(value, request)) != self.excludes
     }
 
@@ -363,7 +430,11 @@ fn fits(pattern: &str, path: &str) -> bool {
 }
 
 /// A list; an empty one where there is none.
-fn list<'a>(json: &'a Value, name: &str, wrong: PolicyError) -> Result<&'a [Value], PolicyError> {
+pub(super) fn list<'a>(
+    json: &'a Value,
+    name: &str,
+    wrong: PolicyError,
+) -> Result<&'a [Value], PolicyError> {
     match json.get(name) {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(all)) if all.len() <= LIST_MAX => Ok(all),

@@ -17,12 +17,16 @@ fn path(values: &[&str], is_recursive: bool) -> Value {
 }
 
 fn ask<'a>(user: &'a str, groups: &'a [String], path: &'a str) -> Request<'a> {
-    Request { user, groups, path, owner: "hdfs" }
+    Request { user, groups, path, owner: "hdfs", ..Request::default() }
 }
 
 /// `+` and the number of the policy that allows, `-` and that of the one that denies, or nothing.
 fn said(policies: &Policies, user: &str, at: &str, rights: u8) -> String {
-    match policies.judge(ask(user, &["staff".to_owned()], at), rights) {
+    told(policies.judge(ask(user, &["staff".to_owned()], at), rights))
+}
+
+fn told(said: Said) -> String {
+    match said {
         Said::Allowed(by) => format!("+{}", by.id),
         Said::Denied(by) => format!("-{}", by.id),
         Said::Nothing => String::new(),
@@ -102,6 +106,75 @@ fn denials_go_before_and_exceptions_take_back() {
         ("ann", "/elsewhere", READ, ""),
     ] {
         assert_eq!(said(&all, user, at, rights), want, "{user} {at} {rights}");
+    }
+}
+
+#[test]
+fn roles_count_like_groups_where_they_are_known() {
+    let role = json!({"roles": ["r", "s"], "accesses": [{"type": "read"}]});
+    let everybody = item(&[], &["public"], &["read"]);
+    for (what, with, without) in [
+        (json!({"policyItems": [role]}), "+1", ""),
+        (json!({"denyPolicyItems": [role]}), "-1", ""),
+        (json!({"denyPolicyItems": [everybody], "denyExceptions": [role]}), "", "-1"),
+        (json!({"policyItems": [everybody], "allowExceptions": [role]}), "", "+1"),
+    ] {
+        let mut policy = what.clone();
+        policy["id"] = json!(1);
+        policy["resources"] = path(&["/a"], true);
+        let policies = policies(json!([policy]));
+        assert!(policies.names_roles());
+        for (roles, want) in
+            [(&["s".to_owned()][..], with), (&["t".to_owned()], without), (&[], without)]
+        {
+            let request = Request { roles: Some(roles), ..ask("ann", &[], "/a") };
+            assert_eq!(told(policies.judge(request, READ)), want, "{what} {roles:?}");
+        }
+    }
+}
+
+#[test]
+fn policies_of_tags_are_for_paths_that_have_them() {
+    let tagged = |priority: i64, items: &str, who: &str, access: &str| {
+        json!({"id": 2, "policyPriority": priority, "resources": {"tag": {"values": ["PII", "X"]}},
+            items: [item(&[who], &[], &[access])]})
+    };
+    let tag = |name: &str, is_certain| Tag { name: name.into(), is_certain };
+    let (has, may_have) = (vec![tag("Y", true), tag("PII", true)], vec![tag("PII", false)]);
+    let none = vec![tag("Y", true)];
+    let allowed = [
+        json!({"id": 1, "resources": path(&["/a"], true), "policyItems": [item(&["ann"], &[], &["read"])]}),
+    ];
+    let overridden = [
+        json!({"id": 1, "policyPriority": 1, "resources": path(&["/a"], true), "policyItems": [item(&["ann"], &[], &["read"])]}),
+    ];
+    let denied = [
+        json!({"id": 1, "resources": path(&["/a"], true), "denyPolicyItems": [item(&["ann"], &[], &["read"])]}),
+    ];
+    let (allow, deny) = ("policyItems", "denyPolicyItems");
+    for (tags, paths, of_tags, want) in [
+        (Some(&has), &[][..], tagged(0, allow, "ann", "hdfs:read"), "+2"),
+        (Some(&has), &[], tagged(0, allow, "ann", "read"), ""),
+        (Some(&has), &[], tagged(0, allow, "ann", "hive:read"), ""),
+        (Some(&has), &[], tagged(0, allow, "bob", "hdfs:read"), ""),
+        (Some(&none), &[], tagged(0, allow, "ann", "hdfs:read"), ""),
+        (Some(&may_have), &[], tagged(0, allow, "ann", "hdfs:read"), ""),
+        (None, &[], tagged(0, allow, "ann", "hdfs:read"), ""),
+        (Some(&has), &allowed, tagged(0, deny, "ann", "hdfs:read"), "-2"),
+        (Some(&may_have), &allowed, tagged(0, deny, "ann", "hdfs:read"), "-2"),
+        (None, &allowed, tagged(0, deny, "ann", "hdfs:read"), "-2"),
+        (Some(&none), &allowed, tagged(0, deny, "ann", "hdfs:read"), "+1"),
+        (Some(&has), &overridden, tagged(0, deny, "ann", "hdfs:read"), "+1"),
+        (Some(&has), &denied, tagged(0, allow, "ann", "hdfs:read"), "-1"),
+        (Some(&has), &denied, tagged(1, allow, "ann", "hdfs:read"), "+2"),
+    ] {
+        let text = json!({"serviceName": "hdfs", "policyVersion": 7, "policies": paths,
+            "tagPolicies": {"serviceName": "tags", "policies": [of_tags]}});
+        let policies = Policies::parse(text.to_string().as_bytes()).unwrap().0;
+        assert!(policies.names_tags());
+        let tags = tags.map(Vec::as_slice);
+        let request = Request { tags, ..ask("ann", &[], "/a/b") };
+        assert_eq!(told(policies.judge(request, READ)), want, "{tags:?} {text}");
     }
 }
 
