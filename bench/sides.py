@@ -208,9 +208,10 @@ KEYS = {"dfs.namenode.safemode.extension": "0", "dfs.namenode.redundancy.conside
         "dfs.namenode.ec.userdefined.policy.allowed": "true"}
 
 
-def makers(work, datanodes, cairn, stable=False, keys=()):
+def makers(work, datanodes, cairn, stable=False, keys=(), net=Loopback):
     """How each system is made anew in its folder of `work`, by name, for `started`: Hadoop's released classes and a build
-    of Cairn, with the same keys and the same durability of blocks. Both NameNodes sync their logs before they answer."""
+    of Cairn, with the same keys and the same durability of blocks. Both NameNodes sync their logs before they answer.
+    `net` gives a number of DataNodes their addresses."""
     keys = {**KEYS, **dict(keys)}
     sync = {"dfs.datanode.synconclose": str(stable).lower()}
     durability = {"cairn.durability": "stable" if stable else "page-cache"}
@@ -221,10 +222,12 @@ def makers(work, datanodes, cairn, stable=False, keys=()):
 
     return {
         "hadoop": lambda _: System("hadoop", fresh("hadoop"), datanodes, keys, sync,
-                                   lambda role, heap: java(heap, "cairn.interop.Daemons", role), hadoop_client),
+                                   lambda role, heap: java(heap, "cairn.interop.Daemons", role), hadoop_client,
+                                   net(datanodes)),
         "cairn": lambda _: System("cairn", fresh("cairn"), datanodes, keys, durability,
                                   lambda role, heap: [str(cairn), role],
-                                  lambda conf, words: [str(cairn), "--conf", conf, "fs", *map(str, words)]),
+                                  lambda conf, words: [str(cairn), "--conf", conf, "fs", *map(str, words)],
+                                  net(datanodes)),
     }
 
 

@@ -10,6 +10,7 @@ import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.security.PrivilegedExceptionAction;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -36,6 +37,8 @@ import org.apache.hadoop.hdfs.protocol.ErasureCodingPolicy;
 import org.apache.hadoop.hdfs.protocol.ErasureCodingPolicyInfo;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 import org.apache.hadoop.io.erasurecode.ECSchema;
+import org.apache.hadoop.security.Credentials;
+import org.apache.hadoop.security.UserGroupInformation;
 
 /**
  * Hadoop's client for the benchmarks: one command a line on standard input, one line back: the seconds it took, where
@@ -53,10 +56,14 @@ import org.apache.hadoop.io.erasurecode.ECSchema;
  * looks URI PATH N LEN AT_ONCE     the same: the seconds of each read, in ascending order
  * write URI FOLDER N LEN AT_ONCE    writes N files of LEN bytes
  * read URI FOLDER N AT_ONCE         reads them
+ * calls URI N AT_ONCE      N calls on one connection
+ * connections URI N        makes N connections, one after the other, each for one call, as who runs this program
+ * connections URI N TOKEN  the same with a delegation token alone, which it gets for that
  * </pre>
  */
 public final class BenchClient {
   private static final int BUFFER = 1 << 20;
+  private static final AtomicInteger NEXT = new AtomicInteger();
   private final Map<String, DistributedFileSystem> systems = new HashMap<>();
 
   private BenchClient() {}
@@ -139,10 +146,52 @@ public final class BenchClient {
         long length = Long.parseLong(w[4]);
         all(system(w[1]), w[2], Integer.parseInt(w[3]), Integer.parseInt(w[5]), (fs, path) -> write(fs, path, length));
       }
+      case "calls" -> {
+        DistributedFileSystem fs = system(w[1]);
+        AtomicInteger left = new AtomicInteger(Integer.parseInt(w[2]));
+        threads(
+            Integer.parseInt(w[3]),
+            thread -> {
+              while (left.getAndDecrement() > 0) {
+                fs.getClient().getFileInfo("/");
+              }
+            });
+      }
+      case "connections" -> {
+        UserGroupInformation user = UserGroupInformation.getLoginUser();
+        if (w.length > 3) {
+          Credentials tokens = new Credentials();
+          system(w[1]).addDelegationTokens("nobody", tokens);
+          user = UserGroupInformation.createRemoteUser(user.getShortUserName());
+          user.addCredentials(tokens);
+        }
+        return connections(user, URI.create(w[1]), Integer.parseInt(w[2]));
+      }
       case "read" -> all(system(w[1]), w[2], Integer.parseInt(w[3]), Integer.parseInt(w[4]), BenchClient::read);
       default -> throw new IOException("unknown command " + w[0]);
     }
     return "";
+  }
+
+  /** The seconds that as many connections take. Hadoop's client shares one among all that have the same settings. */
+  private static String connections(UserGroupInformation user, URI uri, int count) throws IOException {
+    try {
+      return user.doAs(
+          (PrivilegedExceptionAction<String>)
+              () -> {
+                long start = System.nanoTime();
+                for (int i = 0; i < count; i++) {
+                  Configuration conf = new HdfsConfiguration();
+                  conf.setInt("ipc.client.connection.maxidletime", 1000 + NEXT.getAndIncrement());
+                  try (FileSystem fs = FileSystem.newInstance(uri, conf)) {
+                    ((DistributedFileSystem) fs).getClient().getFileInfo("/");
+                  }
+                }
+                return "%.6f".formatted((System.nanoTime() - start) / 1e9);
+              });
+    } catch (InterruptedException e) {
+      throw new IOException(e);
+    }
   }
 
   private static long lost(DistributedFileSystem fs, Path folder) throws IOException {
