@@ -1,5 +1,6 @@
 //! A file system: names, attributes, opening files, reading many ranges at a time.
 
+use crate::directory::Directory;
 use crate::error::os_error;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -93,6 +94,11 @@ impl Client {
         let entries = self.wait(py, self.fs.list(path).collect())?;
         let entries = entries.iter().map(|status| describe(py, status));
         PyList::new(py, entries.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The entries of a directory one after the other, with the bytes of short files.
+    fn read_directory(&self, path: &str) -> Directory {
+        Directory::new(self.blocking, self.fs.read_directory(path))
     }
 
     /// Makes a directory; true also when it was there.
@@ -303,7 +309,7 @@ impl Client {
 }
 
 /// What fsspec calls the details of a path.
-fn describe<'py>(py: Python<'py>, status: &FileStatus) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn describe<'py>(py: Python<'py>, status: &FileStatus) -> PyResult<Bound<'py, PyDict>> {
     let kind = match status.file_type {
         FileType::Directory => "directory",
         FileType::File => "file",

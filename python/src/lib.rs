@@ -3,6 +3,7 @@
 //! Every call that waits lets other threads of Python run meanwhile. Knows nothing of fsspec.
 
 mod client;
+mod directory;
 mod error;
 mod reader;
 mod writer;
@@ -39,6 +40,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::client::Client;
+    #[pymodule_export]
+    use crate::directory::Directory;
     #[pymodule_export]
     use crate::reader::Reader;
     #[pymodule_export]

@@ -51,6 +51,17 @@ def test_what_is_written_is_read(fs, big):
         assert b"".join(pieces) == DATA
 
 
+def test_the_files_of_a_directory_are_read(fs, big, folder):
+    few = {f"{folder}/f{at:02}": DATA[at : at + 1000 * at] for at in range(40)}
+    for path, data in few.items():
+        fs.pipe_file(path, data)
+    fs.mkdir(f"{folder}/below")
+    found = list(fs.cat_directory(folder))
+    assert found == [(big, DATA), *few.items()]
+    with pytest.raises(FileNotFoundError):
+        list(fs.cat_directory(f"{folder}/none"))
+
+
 def test_reads_jump(fs, big):
     places = random.Random(3)
     with fs.open(big, block_size=4096) as file:

@@ -11,6 +11,7 @@ mod snapshots;
 mod tokens;
 
 pub use namespace::Listing;
+pub(crate) use namespace::Pages;
 
 use crate::config::ClientConfig;
 use crate::error::{ClientError, Result};

@@ -43,6 +43,7 @@ pub use datanode::secure::DataSecurity;
 pub use error::{ClientError, LostUnit, Result};
 pub use fs::{FileSystem, Listing};
 pub use read::FileReader;
+pub use read::directory::DirectoryReader;
 pub use read::ranges::{RangeOptions, read_ranges};
 pub use scrub::{FaultKind, FileScrub, ScrubFault, ScrubOptions};
 pub use servers::{Refresh, Server};

@@ -3,6 +3,7 @@
 //! Sequential reads run ahead in a task of their own; positional reads touch only what is asked for.
 //! Every byte is checked against its CRC before a program sees it.
 
+pub(crate) mod directory;
 pub(crate) mod opened;
 pub(crate) mod ranges;
 mod run;

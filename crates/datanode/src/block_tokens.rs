@@ -189,6 +189,17 @@ impl BlockTokens {
         keys.check(asked.token.unwrap_or(&none), &wanted, now_ms()).map(drop)
     }
 
+    /// Whether a token allows to read a block.
+    pub(crate) fn check_read(
+        &self,
+        block: &ExtendedBlockProto,
+        token: &TokenProto,
+    ) -> Result<(), InvalidToken> {
+        let (mode, token) = (AccessMode::Read, Some(token));
+        let (storage_types, storage_ids) = (Vec::new(), Vec::new());
+        self.check(&Asked { block, token, mode, storage_types, storage_ids, is_answered: true })
+    }
+
     /// Whether somebody may know of a block who has shown this token, or none, to the RPC port.
     ///
     /// Source: Hadoop 3.5.0 `DataNode#checkReadAccess`.

@@ -665,7 +665,12 @@ pub(crate) async fn listing(
     path: &str,
     start_after: Vec<u8>,
 ) -> Result<DirectoryListingProto, Failure> {
-    let ask = GetListingRequestProto { src: path.to_string(), start_after, need_location: false };
+    let ask = GetListingRequestProto {
+        src: path.to_string(),
+        start_after,
+        need_location: false,
+        read_up_to: None,
+    };
     let got: GetListingResponseProto = names.call(asker, "getListing", &ask).await?;
     got.dir_list.ok_or_else(|| Failure::not_found(format!("File {path} does not exist.")))
 }

@@ -19,6 +19,8 @@ pub const PACKET_LENGTHS_LEN: usize = 6;
 pub const MAX_PACKET_HEAD_LEN: usize = PACKET_LENGTHS_LEN + 27;
 /// Default of `dfs.data.transfer.max.packet.size`: most bytes of a packet after its lengths.
 pub const MAX_PACKET_LEN: u32 = 16 << 20;
+/// Most blocks that a request to read names beside its own.
+pub const MAX_ALSO: usize = 255;
 /// Sequence number of a packet that only keeps the connection alive.
 ///
 /// Source: Hadoop 3.5.0 `DFSPacket#HEART_BEAT_SEQNO`.

@@ -265,6 +265,15 @@ class CairnFileSystem(AbstractFileSystem):
             raise found
         return found
 
+    def cat_directory(self, path: str):
+        """The names of the files in a directory and their bytes, in the order of the names. Short files are read many
+        at a time where the servers are Cairn's."""
+        entries = self.client.read_directory(self._strip_protocol(path))
+        while (found := entries.next()) is not None:
+            info, data = found
+            if info["type"] == "file":
+                yield info["name"], self.cat_file(info["name"]) if data is None else data
+
     def cat_ranges(
         self, paths, starts, ends, max_gap=None, on_error: str = "return", **kwargs: Any
     ) -> list:

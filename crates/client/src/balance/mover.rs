@@ -115,6 +115,7 @@ impl Round<'_> {
                     start_after,
                     // Unlike a question for its blocks this does not count as reading a file.
                     need_location: true,
+                    read_up_to: None,
                 };
                 let page: Result<GetListingResponseProto> =
                     self.fs.session.namenode.call("getListing", &request).await;

@@ -7,6 +7,7 @@ pub(crate) mod pace;
 pub(crate) mod pool;
 pub(crate) mod read_block;
 pub(crate) mod read_into;
+pub(crate) mod read_many;
 pub(crate) mod read_range;
 pub(crate) mod reads;
 pub(crate) mod scratch;

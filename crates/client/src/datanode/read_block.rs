@@ -177,7 +177,7 @@ impl RemoteReader {
         mut stream: TransferStream,
         peer: String,
     ) -> Result<RemoteReader> {
-        request(session, addr, range, &mut stream).await?;
+        request(session, addr, range, &[], &mut stream).await?;
         let answer = response(&mut stream, addr).await?;
         let form = checksum_info(answer, range)?;
         Ok(RemoteReader::new(session.clone(), addr.clone(), range, stream, peer, form))
@@ -292,15 +292,22 @@ impl RemoteReader {
 
     /// Ends a read whose range was read whole, so that the connection can be used again. Failures
     /// are of no interest: the bytes are there.
-    pub(crate) async fn finish(mut self) {
+    pub(crate) async fn finish(self) {
+        let (session, peer) = (self.session.clone(), self.peer.clone());
+        if let Some(stream) = self.end().await {
+            keep(&session, stream, peer);
+        }
+    }
+
+    /// Reads what ends the range, if all of it was read; none where that is not what comes.
+    pub(super) async fn end(mut self) -> Option<TransferStream> {
         if self.at < self.end {
-            return;
+            return None;
         }
-        let Ok(last) = self.stream.reader.read_packet().await else { return };
-        if !last.header.last_packet || !last.data.is_empty() {
-            return;
-        }
-        keep(&self.session, self.stream, self.peer);
+        let last = self.stream.reader.read_packet().await.ok()?;
+        let is_end = last.header.last_packet && last.data.is_empty();
+        drop(last);
+        is_end.then_some(self.stream)
     }
 
     fn verify(&self, data: &[u8], checksums: &[u8]) -> Result<()> {
@@ -364,11 +371,12 @@ impl<'a> Dial<'a> {
     }
 }
 
-/// Asks for a range.
+/// Asks for a range, and for whole blocks `also`, of which only Cairn's DataNodes know.
 pub(super) async fn request(
     session: &Session,
     addr: &DataNodeAddr,
     range: &ReadRange,
+    also: &[ReadRange],
     stream: &mut TransferStream,
 ) -> Result<()> {
     let request = OpReadBlockProto {
@@ -385,10 +393,15 @@ pub(super) async fn request(
         send_checksums: Some(true),
         caching_strategy: Some(session.config.caching(session.config.drop_behind_reads)),
         longest_packet: range.long_packets.then_some(LONGEST_PACKET),
+        also: also.iter().map(also_read).collect(),
         ..OpReadBlockProto::default()
     };
     let sent = stream.writer.send_op(Op::ReadBlock, &request).await;
     sent.map_err(|error| failure(addr, error))
+}
+
+fn also_read(range: &ReadRange) -> AlsoReadProto {
+    AlsoReadProto { block: convert::block_proto(&range.block), token: range.token.clone() }
 }
 
 /// Keeps a connection for the next read after one that was read whole. The DataNode is told that it was good

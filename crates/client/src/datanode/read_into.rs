@@ -138,7 +138,7 @@ async fn exchange(
     mut stream: TransferStream,
     peer: String,
 ) -> Result<()> {
-    read_block::request(session, addr, range, &mut stream).await?;
+    read_block::request(session, addr, range, &[], &mut stream).await?;
     if let Some(expected) = shape.expect(range) {
         let head_len = expected.answer + PACKET_HEAD_LEN + expected.crcs + expected.lead;
         // Room for one byte more than comes shows that nothing follows.

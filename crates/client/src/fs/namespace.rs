@@ -3,6 +3,7 @@
 use super::FileSystem;
 use crate::error::{ClientError, Result};
 use crate::protocol::convert;
+use crate::read::directory::DirectoryReader;
 use crate::types::*;
 use cairn_wire::proto::hdfs::*;
 use std::collections::VecDeque;
@@ -21,13 +22,13 @@ impl FileSystem {
     /// The entries of a directory in the order of their names, or the one file that `path` names.
     /// Asks for the next page when the last is used up.
     pub fn list(&self, path: &str) -> Listing {
-        Listing {
-            fs: self.clone(),
-            path: path.to_string(),
-            page: VecDeque::new(),
-            start_after: Vec::new(),
-            finished: false,
-        }
+        Listing { pages: Pages::new(self, path, None), page: VecDeque::new() }
+    }
+
+    /// As [`FileSystem::list`], with the bytes of short files, which are read many at a time where the servers are
+    /// Cairn's.
+    pub fn read_directory(&self, path: &str) -> DirectoryReader {
+        DirectoryReader::new(self, path)
     }
 
     /// Makes a directory with the permission bits (less the umask) and all missing parents. True also
@@ -244,19 +245,19 @@ impl FileSystem {
 
 /// The entries of a directory, page by page.
 pub struct Listing {
-    fs: FileSystem,
-    path: String,
+    pages: Pages,
     page: VecDeque<FileStatus>,
-    start_after: Vec<u8>,
-    finished: bool,
 }
 
 impl Listing {
     /// The next entry, `None` at the end. Fails with [`ClientError::NotFound`] at the first call when
     /// there is no such path.
     pub async fn next(&mut self) -> Result<Option<FileStatus>> {
-        while self.page.is_empty() && !self.finished {
-            self.fetch().await?;
+        while self.page.is_empty() {
+            let Some(page) = self.pages.next().await? else { return Ok(None) };
+            for proto in page {
+                self.page.push_back(self.pages.status(proto)?);
+            }
         }
         Ok(self.page.pop_front())
     }
@@ -269,12 +270,34 @@ impl Listing {
         }
         Ok(all)
     }
+}
 
-    async fn fetch(&mut self) -> Result<()> {
+/// The pages of a directory as the NameNode sends them.
+pub(crate) struct Pages {
+    fs: FileSystem,
+    path: String,
+    /// The longest files that are to come with their blocks.
+    read_up_to: Option<u64>,
+    start_after: Vec<u8>,
+    finished: bool,
+}
+
+impl Pages {
+    pub(crate) fn new(fs: &FileSystem, path: &str, read_up_to: Option<u64>) -> Pages {
+        let (fs, path) = (fs.clone(), path.to_string());
+        Pages { fs, path, read_up_to, start_after: Vec::new(), finished: false }
+    }
+
+    /// The next page, `None` behind the last.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<HdfsFileStatusProto>>> {
+        if self.finished {
+            return Ok(None);
+        }
         let request = GetListingRequestProto {
             src: self.path.clone(),
             start_after: self.start_after.clone(),
             need_location: false,
+            read_up_to: self.read_up_to,
         };
         let response: GetListingResponseProto =
             self.fs.session.namenode.call("getListing", &request).await?;
@@ -284,13 +307,15 @@ impl Listing {
             Some(last) if listing.remaining_entries > 0 => self.start_after = last.path.clone(),
             _ => self.finished = true,
         }
+        Ok(Some(listing.partial_listing))
+    }
+
+    /// An entry of a page.
+    pub(crate) fn status(&self, proto: HdfsFileStatusProto) -> Result<FileStatus> {
         let parent = match self.path.trim_end_matches('/') {
             "" => "/",
             parent => parent,
         };
-        for proto in listing.partial_listing {
-            self.page.push_back(convert::status(proto, parent)?);
-        }
-        Ok(())
+        convert::status(proto, parent)
     }
 }

@@ -6,6 +6,7 @@ mod caching;
 mod cloned;
 mod cluster;
 mod conversion;
+mod directory;
 mod encryption;
 mod failover;
 mod followers;

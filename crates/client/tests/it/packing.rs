@@ -2,17 +2,19 @@
 
 use crate::cluster::*;
 use cairn_client::{ChecksumMode, CreateOptions, FileSystem};
+use cairn_datanode::DataNodeConfig;
 use cairn_namenode::NameNodeConfig;
 use cairn_namespace::{container, query};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const POLICY: &str = "RS-3-2-contiguous";
+pub const POLICY: &str = "RS-3-2-contiguous";
 const FILES: usize = 120;
 
-async fn cluster(nodes: usize) -> Cluster {
-    let tune = |namenode: &mut NameNodeConfig, datanode: &mut _| {
+pub async fn cluster(nodes: usize) -> Cluster {
+    let tune = |namenode: &mut NameNodeConfig, datanode: &mut DataNodeConfig| {
         mends_at_once(namenode, datanode);
+        datanode.http_addr = Some(any_port());
         namenode.packs = true;
         namenode.group_quiet = Duration::ZERO;
         namenode.group_short_quiet = Duration::ZERO;
@@ -48,7 +50,7 @@ async fn write_all(fs: &FileSystem) {
 }
 
 /// Packed blocks, and those of them of which plain replicas are left.
-fn packed(cluster: &Cluster) -> (u64, usize) {
+pub fn packed(cluster: &Cluster) -> (u64, usize) {
     let node = cluster.namenode.node();
     let packed = node.ns.read(|store| query::totals(store).unwrap().packed);
     (packed, node.cluster().packed_with_replicas())

@@ -1,6 +1,7 @@
 //! READ_BLOCK.
 
 use super::answer::{answer_error, is_hang_up};
+use super::read_many;
 use super::send::{Packets, Range, Sending, hear_verdict};
 use super::virtual_block;
 use crate::dataset::{Block, Checksum, DiskReader, ReadView, blocking};
@@ -32,6 +33,9 @@ pub(crate) async fn serve(
     let block = messages::block(&request.header.base_header.block);
     let is_client = !request.header.client_name.is_empty();
     let is_marked = request.from_server();
+    if is_client && !is_marked && !request.also.is_empty() {
+        return read_many::serve(node, stream, &request, &block).await;
+    }
     if !is_marked && let Err(error) = virtual_block::check_unfenced(node, &block) {
         return refuse(node, stream, &error).await;
     }
@@ -41,18 +45,36 @@ pub(crate) async fn serve(
     if request.from_disk() || request.sums() {
         return serve_server(node, stream, request, &block).await;
     }
-    let view =
-        match node.dataset.open_kept(&block, request.offset.saturating_add(request.len)).await {
-            Ok(view) => view,
-            Err(error) => {
-                node.note_read_error(&block, &error);
-                return refuse(node, stream, &error).await;
-            }
-        };
-    let range = match range(&view, &request) {
-        Ok(range) => range,
-        Err(error) => return refuse(node, stream, &error).await,
+    match send_here(node, stream, &request, &block, None).await? {
+        Ok(()) => hear_verdict(node, stream, &block).await,
+        Err(error) => refuse(node, stream, &error).await,
+    }
+}
+
+/// Sends what was asked for of a replica that is here; why nothing of it can be read, if so. `answered` says which of several
+/// blocks it is.
+pub(super) async fn send_here(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    request: &OpReadBlockProto,
+    block: &Block,
+    answered: Option<u32>,
+) -> Result<Result<()>> {
+    let (offset, len) =
+        if answered.is_some() { (0, block.len) } else { (request.offset, request.len) };
+    let view = match node.dataset.open_kept(block, offset.saturating_add(len)).await {
+        Ok(view) => view,
+        Err(error) => {
+            node.note_read_error(block, &error);
+            return Ok(Err(error));
+        }
     };
+    let with_crcs = request.send_checksums.unwrap_or(true);
+    let range = match Range::new(&view, offset, len, with_crcs) {
+        Ok(range) => range,
+        Err(error) => return Ok(Err(error)),
+    };
+    let is_client = !request.header.client_name.is_empty();
     let flow = match is_client {
         true => &node.metrics.read_by_clients,
         false => &node.metrics.read_by_datanodes,
@@ -65,7 +87,7 @@ pub(crate) async fn serve(
     // It travels with the first packet.
     let answer = range.answer();
     let storage_uuid = request.from_server().then(|| view.storage_id().to_string());
-    stream.writer.hold_message(&BlockOpResponseProto { storage_uuid, ..answer });
+    stream.writer.hold_message(&BlockOpResponseProto { storage_uuid, answered, ..answer });
     let how = Sending::new(node, flow, Some(&node.read_budget), request.caching_strategy.clone());
     let longest_packet = request.longest_packet.map_or(0, |len| len as usize).min(LONGEST_PACKET);
     let how = Sending { longest_packet, ..how };
@@ -76,9 +98,9 @@ pub(crate) async fn serve(
     sent.inspect_err(|error| {
         // Whoever tries again opens the files anew.
         node.dataset.close_kept(block.id);
-        node.note_read_error(&block, error);
+        node.note_read_error(block, error);
     })?;
-    hear_verdict(node, stream, &block).await
+    Ok(Ok(()))
 }
 
 /// Serves what only Cairn's DataNodes ask for: a replica as its disk has it, or the CRCs of its chunks as bytes.
@@ -202,8 +224,4 @@ impl Marked {
 /// Says why nothing is read, and closes: who sleeps until the bytes are there is woken by that.
 async fn refuse(node: &Node, stream: &mut TransferStream, error: &DataNodeError) -> Result<bool> {
     answer_error(node, stream, Op::ReadBlock, "opReadBlock", error).await.map(|_| false)
-}
-
-fn range<'a>(view: &'a ReadView, request: &OpReadBlockProto) -> Result<Range<'a>> {
-    Range::new(view, request.offset, request.len, request.send_checksums.unwrap_or(true))
 }

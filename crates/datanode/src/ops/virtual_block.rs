@@ -25,7 +25,7 @@ use answers::{STEP, check_summed, success, summed, wanted};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::BlockId;
 use cairn_stripe::group::{Part, SUM_LEN};
-use cairn_wire::proto::datanode::LocateUnitsRequestProto;
+use cairn_wire::proto::datanode::{LocateUnitsRequestProto, LocateUnitsResponseProto};
 use cairn_wire::proto::hdfs::{
     BlockChecksumOptionsProto, BlockOpResponseProto, DatanodeInfoProto,
     OpBlockChecksumResponseProto, OpReadBlockProto, Status,
@@ -33,6 +33,8 @@ use cairn_wire::proto::hdfs::{
 use cairn_wire::transfer::Op;
 use decodable::Decodable;
 use relay::Unserved;
+use std::collections::HashMap;
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -103,20 +105,85 @@ async fn find(node: &Arc<Node>, block: &Block) -> Result<Found> {
 
 /// What the NameNode says. `None` if it cannot be asked in time.
 async fn ask(node: &Arc<Node>, block: &Block) -> Result<Option<Arc<Located>>> {
+    let answer = ask_for(node, block, &[]).await?;
+    Ok(answer.map(|answer| Arc::new(Located { answer, sums: OnceCell::new() })))
+}
+
+/// The same, of more blocks as well.
+async fn ask_for(
+    node: &Arc<Node>,
+    block: &Block,
+    also: &[&Block],
+) -> Result<Option<LocateUnitsResponseProto>> {
     let active = node.name_nodes.active()?;
     let request = LocateUnitsRequestProto {
         registration: active.registration()?,
         block: messages::extended_block(block),
+        also: also.iter().map(|block| messages::extended_block(block)).collect(),
     };
     let asked = active.client.call("locateUnits", &request);
     match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(Ok(answer)) => Ok(Some(Arc::new(Located { answer, sums: OnceCell::new() }))),
+        Ok(Ok(answer)) => Ok(Some(answer)),
         Ok(Err(error)) => {
             tracing::debug!(block = %block.id, %error, "the NameNode does not say where a block is");
             Ok(None)
         }
         Err(_) => Ok(None),
     }
+}
+
+/// Has the NameNode say where blocks are that are not here, as far as it was not asked lately.
+async fn ask_for_all(node: &Arc<Node>, blocks: &[(u32, Block)]) -> Result<()> {
+    let now = Instant::now();
+    let is_new = |block: &&Block| node.virtuals.known((block.id, block.gs), now).is_none();
+    let new: Vec<&Block> = blocks.iter().map(|(_, block)| block).filter(is_new).collect();
+    let Some((first, also)) = new.split_first() else { return Ok(()) };
+    let Some(mut answer) = ask_for(node, first, also).await? else { return Ok(()) };
+    let others = std::mem::take(&mut answer.also);
+    // What is said of a container is said once.
+    let mut containers = HashMap::new();
+    for (block, mut answer) in new.iter().zip(iter::once(answer).chain(others)) {
+        if let Some(packed) = &answer.packed {
+            let id = packed.container.block_id;
+            let of_it = (answer.relays.clone(), answer.record.clone(), answer.sources.clone());
+            let told = containers.entry(id).or_insert(of_it).clone();
+            (answer.relays, answer.record, answer.sources) = told;
+        }
+        let located = Arc::new(Located { answer, sums: OnceCell::new() });
+        node.virtuals.keep((block.id, block.gs), Some(located), now);
+    }
+    Ok(())
+}
+
+/// Sends whole blocks, each with its number, as far as they are packed. Returns those that it does not send, and why.
+pub(super) async fn send_packed(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    blocks: Vec<(u32, Block)>,
+) -> Result<Vec<(u32, DataNodeError)>> {
+    if let Err(error) = ask_for_all(node, &blocks).await {
+        tracing::debug!(%error, "the NameNode cannot be asked where blocks are");
+    }
+    let (mut places, mut refused) = (Vec::new(), Vec::new());
+    for (number, block) in &blocks {
+        let known = node.virtuals.known((block.id, block.gs), Instant::now()).flatten();
+        let place = known.and_then(|located| {
+            let packed = located.answer.packed.as_ref()?;
+            packed::Place::decode(block, packed, &located).ok()
+        });
+        match place.filter(|place| place.len() == block.len) {
+            Some(place) => places.push((*number, place)),
+            None => refused.push((*number, not_found(block))),
+        }
+    }
+    let failed = packed::send_many(node, stream, places).await?;
+    // Who asks again has the NameNode asked again.
+    let is_failed = |number: u32| failed.iter().any(|(at, _)| *at == number);
+    for (_, block) in blocks.iter().filter(|(number, _)| is_failed(*number)) {
+        node.virtuals.forget((block.id, block.gs));
+    }
+    refused.extend(failed);
+    Ok(refused)
 }
 
 fn found(node: &Node, block: &Block, located: &Arc<Located>) -> Result<Option<Found>> {

@@ -31,6 +31,7 @@ pub async fn decodable_in(cluster: &Cluster, number: i64, slot: usize) -> Groupe
         sources: sources.map(|other| group.unit(cluster, other, other)).collect(),
         viewed: None,
         packed: None,
+        also: Vec::new(),
     };
     let mut record = cluster.name_node.record.lock().unwrap();
     record.located.insert(member_id(number, slot), located);

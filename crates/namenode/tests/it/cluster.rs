@@ -166,7 +166,12 @@ impl Client {
         loop {
             let start_after = names.last().cloned().unwrap_or_default().into_bytes();
             let src = path.to_string();
-            let request = pb::GetListingRequestProto { src, start_after, need_location: false };
+            let request = pb::GetListingRequestProto {
+                src,
+                start_after,
+                need_location: false,
+                read_up_to: None,
+            };
             let answer: pb::GetListingResponseProto =
                 self.call("getListing", &request).await.unwrap();
             let list = answer.dir_list.expect("the directory is there");

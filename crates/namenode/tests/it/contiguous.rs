@@ -188,6 +188,7 @@ impl Cluster {
         let request = dn::LocateUnitsRequestProto {
             registration: asker.registration().clone(),
             block: block.clone(),
+            also: Vec::new(),
         };
         asker.client().call("locateUnits", &request).await.unwrap()
     }

@@ -95,6 +95,7 @@ async fn every_answer_about_a_file_tells_its_key() {
         src: "/z".into(),
         start_after: Vec::new(),
         need_location: false,
+        read_up_to: None,
     };
     let listed: pb::GetListingResponseProto = client.call("getListing", &request).await.unwrap();
     let entry = &listed.dir_list.unwrap().partial_listing[0];

@@ -75,6 +75,7 @@ async fn striped_files_are_told_as_plain_ones() {
         src: "/ec".to_string(),
         start_after: Vec::new(),
         need_location: true,
+        read_up_to: None,
     };
     let listed: pb::GetListingResponseProto = plain.call("getListing", &request).await.unwrap();
     let listed = listed.dir_list.unwrap().partial_listing;
@@ -91,7 +92,8 @@ async fn striped_files_are_told_as_plain_ones() {
     let registration = datanodes[0].registration().clone();
     let ask = |block: &pb::ExtendedBlockProto| {
         let registration = registration.clone();
-        let request = dn::LocateUnitsRequestProto { registration, block: block.clone() };
+        let request =
+            dn::LocateUnitsRequestProto { registration, block: block.clone(), also: Vec::new() };
         let rpc = datanodes[0].client();
         async move {
             let answer: dn::LocateUnitsResponseProto =

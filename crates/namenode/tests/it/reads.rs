@@ -207,6 +207,7 @@ async fn a_huge_directory_is_listed_page_by_page() {
             src: "/huge".to_string(),
             start_after: start_after.to_vec(),
             need_location,
+            read_up_to: None,
         };
         let answer: pb::GetListingResponseProto =
             client.call("getListing", &request).await.unwrap();

@@ -144,6 +144,7 @@ async fn a_snapshot_holds_blocks_until_it_goes_also_through_a_restart() {
         src: "/d/.snapshot/s".to_string(),
         start_after: Vec::new(),
         need_location: true,
+        read_up_to: None,
     };
     let listing: pb::GetListingResponseProto = client.call("getListing", &listing).await.unwrap();
     let entry = &listing.dir_list.unwrap().partial_listing[0];
@@ -188,6 +189,7 @@ async fn a_file_in_a_snapshot_is_as_long_as_it_was_while_it_is_appended_to() {
             src: "/d/.snapshot/s".to_string(),
             start_after: Vec::new(),
             need_location: true,
+            read_up_to: None,
         };
         let listing: pb::GetListingResponseProto =
             client.call("getListing", &request).await.unwrap();

@@ -170,6 +170,7 @@ impl Op {
                     src: format!("{}/d{}", self.base(), any / FOLDER),
                     start_after: Vec::new(),
                     need_location: false,
+                    read_up_to: None,
                 },
             ),
             Kind::Empty => put("msync", &pb::MsyncRequestProto {}),

@@ -573,6 +573,9 @@ pub struct LocateUnitsRequestProto {
     /// Field 1001 `block`.
     #[prost(message, required, tag = "1001")]
     pub block: super::hdfs::ExtendedBlockProto,
+    /// Field 1002 `also`.
+    #[prost(message, repeated, tag = "1002")]
+    pub also: ::std::vec::Vec<super::hdfs::ExtendedBlockProto>,
 }
 
 /// `hadoop.hdfs.datanode.LocateUnitsResponseProto`.
@@ -593,6 +596,9 @@ pub struct LocateUnitsResponseProto {
     /// Field 1004 `packed`.
     #[prost(message, optional, tag = "1004")]
     pub packed: ::core::option::Option<PackedBlockProto>,
+    /// Field 1005 `also`.
+    #[prost(message, repeated, tag = "1005")]
+    pub also: ::std::vec::Vec<LocateUnitsResponseProto>,
 }
 
 /// `hadoop.hdfs.datanode.PackOrderProto`.

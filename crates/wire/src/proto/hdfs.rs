@@ -190,6 +190,17 @@ pub struct AllowSnapshotRequestProto {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AllowSnapshotResponseProto {}
 
+/// `hadoop.hdfs.AlsoReadProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AlsoReadProto {
+    /// Field 1000 `block`.
+    #[prost(message, required, tag = "1000")]
+    pub block: ExtendedBlockProto,
+    /// Field 1001 `token`.
+    #[prost(message, required, tag = "1001")]
+    pub token: super::common::TokenProto,
+}
+
 /// `hadoop.hdfs.AppendEventProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AppendEventProto {
@@ -358,6 +369,9 @@ pub struct BlockOpResponseProto {
     /// Field 1000 `storageUuid`.
     #[prost(string, optional, tag = "1000")]
     pub storage_uuid: ::core::option::Option<::std::string::String>,
+    /// Field 1001 `answered`.
+    #[prost(uint32, optional, tag = "1001")]
+    pub answered: ::core::option::Option<u32>,
 }
 
 /// `hadoop.hdfs.BlockProto`.
@@ -2194,6 +2208,9 @@ pub struct GetListingRequestProto {
     /// Field 3 `needLocation`.
     #[prost(bool, required, tag = "3")]
     pub need_location: bool,
+    /// Field 1000 `readUpTo`.
+    #[prost(uint64, optional, tag = "1000")]
+    pub read_up_to: ::core::option::Option<u64>,
 }
 
 /// `hadoop.hdfs.GetListingResponseProto`.
@@ -3489,6 +3506,9 @@ pub struct OpReadBlockProto {
     /// Field 1003 `sums`.
     #[prost(bool, optional, tag = "1003")]
     pub sums: ::core::option::Option<bool>,
+    /// Field 1004 `also`.
+    #[prost(message, repeated, tag = "1004")]
+    pub also: ::std::vec::Vec<AlsoReadProto>,
 }
 
 /// `hadoop.hdfs.OpReplaceBlockProto`.

@@ -1,7 +1,7 @@
 //! Files that are fetched: `get`, `getmerge`, and those that are moved here.
 
 use super::shell::{Ended, Shell, until_told_to_stop};
-use super::transfer;
+use super::transfer::{self, Source};
 use crate::output;
 use anyhow::{Context, Result, bail};
 use cairn_client::FileStatus;
@@ -9,6 +9,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
+use tokio::io::{AsyncWriteExt, BufWriter};
 
 /// `cairn fs get`.
 #[derive(Debug, clap::Args)]
@@ -46,7 +47,7 @@ impl Get {
             for status in &found {
                 transfer::read_into(&shell.fs, &status.path, &mut out, |_| {}).await?;
             }
-            tokio::io::AsyncWriteExt::flush(&mut out).await?;
+            out.flush().await?;
             return Ok(found);
         }
         if (sources.len() > 1 || found.len() > 1) && !local.is_dir() {
@@ -69,24 +70,34 @@ impl Get {
             if status.is_dir() {
                 let about = || format!("cannot make {}", local.display());
                 std::fs::create_dir_all(&local).with_context(about)?;
-                for child in shell.fs.list(&status.path).collect().await? {
+                let mut children = shell.fs.read_directory(&status.path);
+                while let Some((child, bytes)) = children.next().await? {
                     let place = local.join(child.name());
-                    waiting.push((child, place));
+                    match bytes {
+                        Some(bytes) => {
+                            self.fetch(&child, &place, Source::Bytes(&bytes)).await?;
+                        }
+                        None => waiting.push((child, place)),
+                    }
                 }
                 directories.push((status, local));
                 continue;
             }
-            let place = transfer::place(&local, self.force)?;
-            let bar = output::byte_bar(status.len, &status.path);
-            let about = || format!("cannot fetch {}", status.path);
-            transfer::download(&shell.fs, &status.path, &place, &bar).await.with_context(about)?;
-            bar.finish_and_clear();
-            self.finish(&status, &local)?;
+            self.fetch(&status, &local, Source::Path(&shell.fs, &status.path)).await?;
         }
         for (status, local) in directories.into_iter().rev() {
             self.finish(&status, &local)?;
         }
         Ok(())
+    }
+
+    async fn fetch(&self, status: &FileStatus, local: &Path, source: Source<'_>) -> Result<()> {
+        let place = transfer::place(local, self.force)?;
+        let bar = output::byte_bar(status.len, &status.path);
+        let about = || format!("cannot fetch {}", status.path);
+        transfer::download(source, &place, &bar).await.with_context(about)?;
+        bar.finish_and_clear();
+        self.finish(status, local)
     }
 
     fn finish(&self, status: &FileStatus, local: &Path) -> Result<()> {
@@ -147,28 +158,43 @@ impl Getmerge {
 
     async fn all(&self, shell: &Shell) -> Result<()> {
         let (local, sources) = self.paths.split_last().context("nothing to fetch")?;
-        let mut files = Vec::new();
-        for status in shell.find_all(sources).await {
-            match status.is_dir() {
-                false => files.push(status),
-                true => {
-                    let listed = shell.fs.list(&status.path).collect().await?;
-                    files.extend(listed.into_iter().filter(|child| !child.is_dir()));
-                }
-            }
-        }
+        let found = shell.find_all(sources).await;
         let about = || format!("cannot write {local}");
         let file = tokio::fs::File::create(local).await.with_context(about)?;
         let mut out = tokio::io::BufWriter::new(file);
-        for status in &files {
-            let bar = output::byte_bar(status.len, &status.path);
-            transfer::read_into(&shell.fs, &status.path, &mut out, |len| bar.inc(len)).await?;
-            bar.finish_and_clear();
-            if self.nl && !(self.skip_empty_file && status.len == 0) {
-                tokio::io::AsyncWriteExt::write_all(&mut out, b"\n").await.with_context(about)?;
+        for status in found {
+            if !status.is_dir() {
+                self.add(shell, &status, None, &mut out).await?;
+                continue;
+            }
+            let mut children = shell.fs.read_directory(&status.path);
+            while let Some((child, bytes)) = children.next().await? {
+                if !child.is_dir() {
+                    self.add(shell, &child, bytes.as_deref(), &mut out).await?;
+                }
             }
         }
-        tokio::io::AsyncWriteExt::flush(&mut out).await.with_context(about)?;
+        out.flush().await.with_context(about)?;
         out.into_inner().into_std().await.flush().with_context(about)
+    }
+
+    /// Writes a file, whose bytes may be here, behind the others.
+    async fn add(
+        &self,
+        shell: &Shell,
+        status: &FileStatus,
+        bytes: Option<&[u8]>,
+        out: &mut BufWriter<tokio::fs::File>,
+    ) -> Result<()> {
+        let bar = output::byte_bar(status.len, &status.path);
+        match bytes {
+            Some(bytes) => out.write_all(bytes).await?,
+            None => transfer::read_into(&shell.fs, &status.path, out, |len| bar.inc(len)).await?,
+        }
+        bar.finish_and_clear();
+        if self.nl && !(self.skip_empty_file && status.len == 0) {
+            out.write_all(b"\n").await?;
+        }
+        Ok(())
     }
 }

@@ -157,8 +157,16 @@ pub fn place(local: &Path, force: bool) -> Result<Place> {
     }
 }
 
+/// A file that is fetched.
+pub enum Source<'a> {
+    /// It is to be read.
+    Path(&'a FileSystem, &'a str),
+    /// Its bytes are here.
+    Bytes(&'a [u8]),
+}
+
 /// Fetches a file. An unfinished copy does not stay behind, also if the future is dropped.
-pub async fn download(fs: &FileSystem, path: &str, place: &Place, bar: &ProgressBar) -> Result<()> {
+pub async fn download(source: Source<'_>, place: &Place, bar: &ProgressBar) -> Result<()> {
     let (Place::New(local) | Place::File(local) | Place::Device(local)) = place;
     let about = || format!("cannot write {}", local.display());
     let (mut file, part) = match place {
@@ -177,7 +185,10 @@ pub async fn download(fs: &FileSystem, path: &str, place: &Place, bar: &Progress
         }
     };
     file.set_max_buf_size(STEP_LEN);
-    read_into(fs, path, &mut file, |len| bar.inc(len)).await?;
+    match source {
+        Source::Path(fs, path) => read_into(fs, path, &mut file, |len| bar.inc(len)).await?,
+        Source::Bytes(bytes) => file.write_all(bytes).await.with_context(about)?,
+    }
     file.flush().await.with_context(about)?;
     let Some(part) = part else { return Ok(()) };
     match place {

@@ -16,9 +16,10 @@ use cairn_codec::crc::CRC_LEN;
 use cairn_net::transfer_stream::TransferStream;
 use cairn_wire::proto::datanode::PackedBlockProto;
 use cairn_wire::proto::hdfs::{
-    BlockChecksumOptionsProto, ChecksumProto, DatanodeInfoProto, OpBlockChecksumResponseProto,
-    OpReadBlockProto,
+    BlockChecksumOptionsProto, BlockOpResponseProto, ChecksumProto, DatanodeInfoProto,
+    OpBlockChecksumResponseProto, OpReadBlockProto,
 };
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Replicas of a container that are tried.
@@ -67,24 +68,120 @@ impl Place {
 
     /// Its bytes and CRCs.
     pub(super) async fn read(&self, node: &Arc<Node>) -> Result<Unpacked> {
-        let mut last = DataNodeError::peer("its container is on no DataNode that answers");
-        for holder in &self.holders {
-            match self.packed.read(node, holder).await {
-                Ok(read) => return Ok(read),
-                Err(error) => {
-                    let (id, source) = (self.packed.container.id, messages::xfer_name(holder));
-                    tracing::info!(container = %id, source, %error, "cannot read a packed block");
-                    last = error;
-                }
+        let read = Place::read_run(&[self], node).await.pop();
+        read.unwrap_or_else(|| Err(DataNodeError::Stopped))
+    }
+
+    /// Those of a run in one container: from the first replica of that which has them as they are recorded, or decoded.
+    async fn read_run(run: &[&Place], node: &Arc<Node>) -> Vec<Result<Unpacked>> {
+        let absent = || DataNodeError::peer("its container is on no DataNode that answers");
+        let mut found: Vec<Result<Unpacked>> = run.iter().map(|_| Err(absent())).collect();
+        let Some(first) = run.first() else { return found };
+        for holder in &first.holders {
+            let (left, packed) = left(run, &found);
+            if left.is_empty() {
+                return found;
+            }
+            let read = Packed::read(&packed, node, holder).await;
+            let (id, source) = (first.packed.container.id, messages::xfer_name(holder));
+            if let Some(error) = take(&mut found, &left, read) {
+                tracing::info!(container = %id, source, %error, "cannot read a packed block");
             }
         }
-        let Some(decodable) = &self.decodable else { return Err(last) };
-        let permit = node.virtuals.permit();
-        let _permit = permit.ok_or_else(|| DataNodeError::peer("too much is being decoded"))?;
-        let mut decoder = decodable.decoder(node);
-        let sums = decodable.sums(&mut decoder).await?;
-        self.packed.decode(&mut decoder, &sums).await
+        let (left, packed) = left(run, &found);
+        if let Some(decodable) = first.decodable.as_ref().filter(|_| !left.is_empty()) {
+            take(&mut found, &left, decode(&packed, node, decodable).await);
+        }
+        found
     }
+}
+
+/// Those of a run that were not read yet: which they are, and their places.
+fn left<'a>(run: &[&'a Place], found: &[Result<Unpacked>]) -> (Vec<usize>, Vec<&'a Packed>) {
+    let left = (0..run.len()).filter(|at| found[*at].is_err());
+    left.map(|at| (at, &run[at].packed)).unzip()
+}
+
+/// Keeps what was read of them. Says why not all were, if so.
+fn take(
+    found: &mut [Result<Unpacked>],
+    left: &[usize],
+    read: Result<Vec<Result<Unpacked>>>,
+) -> Option<String> {
+    let mut why = None;
+    match read {
+        Ok(read) => {
+            for (at, read) in left.iter().zip(read) {
+                why = read.as_ref().err().map(ToString::to_string).or(why);
+                found[*at] = read;
+            }
+        }
+        Err(error) => {
+            why = Some(error.to_string());
+            left.first()
+                .into_iter()
+                .for_each(|at| found[*at] = Err(DataNodeError::Peer(error.to_string())));
+        }
+    }
+    why
+}
+
+async fn decode(
+    packed: &[&Packed],
+    node: &Arc<Node>,
+    decodable: &Decodable,
+) -> Result<Vec<Result<Unpacked>>> {
+    let permit = node.virtuals.permit();
+    let _permit = permit.ok_or_else(|| DataNodeError::peer("too much is being decoded"))?;
+    let mut decoder = decodable.decoder(node);
+    let sums = decodable.sums(&mut decoder).await?;
+    Packed::decode(packed, &mut decoder, &sums).await
+}
+
+/// How far from each other blocks may lie that are read at one go.
+const MAX_GAP: u64 = 64 << 10;
+/// Bytes of a container that are read at one go for more than one block.
+const MAX_RUN: u64 = 1 << 20;
+
+/// How many of these, by place, are read at one go.
+fn run_len(places: &[(u32, Place)]) -> usize {
+    let Some((_, first)) = places.first() else { return 0 };
+    let goes_on = |pair: &[(u32, Place)]| {
+        let (one, next) = (&pair[0].1.packed, &pair[1].1.packed);
+        one.is_before(next)
+            && next.chunks().start - one.chunks().end <= MAX_GAP
+            && next.chunks().end - first.packed.chunks().start <= MAX_RUN
+    };
+    1 + places.windows(2).take_while(|pair| goes_on(pair)).count()
+}
+
+/// Answers reads of whole blocks, each with its number: those that lie near each other in a container are read at one go.
+/// Returns those that cannot be had, and why.
+pub(super) async fn send_many(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    mut places: Vec<(u32, Place)>,
+) -> Result<Vec<(u32, DataNodeError)>> {
+    places.sort_by_key(|(_, place)| (place.packed.container.id, place.packed.offset));
+    let (mut rest, mut failed) = (&places[..], Vec::new());
+    while !rest.is_empty() {
+        let (run, behind) = rest.split_at(run_len(rest));
+        let of_run: Vec<&Place> = run.iter().map(|(_, place)| place).collect();
+        let read = Place::read_run(&of_run, node).await;
+        for ((number, place), read) in run.iter().zip(read) {
+            match read {
+                Ok(read) => {
+                    let answer = success(place.packed.checksum, 0);
+                    let answered = Some(*number);
+                    stream.writer.hold_message(&BlockOpResponseProto { answered, ..answer });
+                    send_packets(node, stream, place, &read, 0..place.len()).await?;
+                }
+                Err(error) => failed.push((*number, error)),
+            }
+        }
+        rest = behind;
+    }
+    Ok(failed)
 }
 
 /// Answers a read.
@@ -95,25 +192,35 @@ pub(super) async fn send(
     place: &Place,
 ) -> std::result::Result<(), Unserved> {
     let checksum = place.packed.checksum;
-    let chunk = checksum.chunk_len;
+    let chunk = checksum.chunk_len as u64;
     let asked = wanted(request, place.len())?;
-    let Unpacked { bytes, crcs } = place.read(node).await?;
-    let from = asked.start as usize / chunk * chunk;
-    let to = (asked.end as usize).next_multiple_of(chunk).min(bytes.len());
-    stream.writer.hold_message(&success(checksum, from as u64));
+    let read = place.read(node).await?;
+    let from = asked.start / chunk * chunk;
+    stream.writer.hold_message(&success(checksum, from));
+    send_packets(node, stream, place, &read, from..asked.end).await.map_err(Unserved::Begun)
+}
+
+/// Sends the chunks of a range that begins with one.
+async fn send_packets(
+    node: &Node,
+    stream: &mut TransferStream,
+    place: &Place,
+    Unpacked { bytes, crcs }: &Unpacked,
+    range: Range<u64>,
+) -> Result<()> {
+    let chunk = place.packed.checksum.chunk_len;
+    let from = range.start as usize;
+    let to = (range.end as usize).next_multiple_of(chunk).min(bytes.len());
     let flow = &node.metrics.read_by_clients;
     let chunks = (STEP as usize / chunk).max(1);
     let crcs = crcs.get(from / chunk * CRC_LEN..).unwrap_or_default();
-    let mut packets = Packets::new(&mut stream.writer, from as u64);
-    let sent = async {
-        let pieces = bytes[from.min(to)..to].chunks(chunks * chunk);
-        for (bytes, crcs) in pieces.zip(crcs.chunks(chunks * CRC_LEN)) {
-            packets.send(bytes, &crcs[..bytes.len().div_ceil(chunk) * CRC_LEN]).await?;
-            flow.bytes.add(bytes.len() as u64);
-        }
-        packets.send(&[], &[]).await
-    };
-    sent.await.map_err(Unserved::Begun)?;
+    let mut packets = Packets::new(&mut stream.writer, range.start);
+    let pieces = bytes[from.min(to)..to].chunks(chunks * chunk);
+    for (bytes, crcs) in pieces.zip(crcs.chunks(chunks * CRC_LEN)) {
+        packets.send(bytes, &crcs[..bytes.len().div_ceil(chunk) * CRC_LEN]).await?;
+        flow.bytes.add(bytes.len() as u64);
+    }
+    packets.send(&[], &[]).await?;
     flow.blocks.add(1);
     Ok(())
 }

@@ -114,6 +114,7 @@ async fn entries(asked: &Asked<'_>) -> Result<String, String> {
         src: asked.path.clone(),
         start_after: after.as_bytes().to_vec(),
         need_location: false,
+        read_up_to: None,
     };
     let answer: pb::GetListingResponseProto = asked.call("getListing", &ask).await?;
     let listing = answer.dir_list.ok_or_else(|| format!("{} is not there", asked.path))?;

@@ -24,6 +24,7 @@ mod read;
 mod refused;
 mod scan;
 mod snapshot;
+mod to_read;
 mod tokens;
 mod told;
 mod tree;

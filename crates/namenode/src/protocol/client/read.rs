@@ -54,7 +54,7 @@ fn with_locator_by<R>(
 }
 
 /// As [`with_locator`], for what a member that follows may ask as well: refuses what is left to the leader.
-fn find<R>(
+pub(super) fn find<R>(
     node: &NameNode,
     call: &Call,
     after_failure: bool,
@@ -111,7 +111,7 @@ pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Ans
 }
 
 /// Has the access time of a file set, which is left to the leader. A reader does not wait for that, nor fail for it.
-fn touch(node: &NameNode, file: InodeId) -> Result<(), Refusal> {
+pub(super) fn touch(node: &NameNode, file: InodeId) -> Result<(), Refusal> {
     if node.told.is_some() {
         return Err(Refusal::left_to_leader());
     }
@@ -275,6 +275,11 @@ pub fn get_listing(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
     let request: pb::GetListingRequestProto = call.decode()?;
     let (path, after) = (&request.src, &request.start_after);
     let is_reserved = node.ns.read(|store| query::is_reserved_root(store, caller, path))?;
+    let read_up_to = request.read_up_to.filter(|_| !request.need_location && !is_reserved);
+    if let Some(read_up_to) = read_up_to {
+        let dir_list = super::to_read::listing(node, call, caller, (path, after), read_up_to)?;
+        return answer(&pb::GetListingResponseProto { dir_list });
+    }
     if !request.need_location && !is_reserved {
         return super::listing::encoded(node, caller, path, after);
     }

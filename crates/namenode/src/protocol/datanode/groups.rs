@@ -1,6 +1,8 @@
 //! Contiguous groups: orders to encode and rebuild them, what encoders tell, and how a DataNode can have a block that it
 //! lacks (`locateUnits`). All of it is between Cairn's own servers.
 
+use std::collections::BTreeSet;
+
 use cairn_master::Lookup;
 use cairn_master::contiguous::elsewhere::{self, Elsewhere, Viewed};
 use cairn_master::contiguous::{EncodedGroup, Made, MadeMember};
@@ -10,18 +12,19 @@ use cairn_namespace::{Result, query};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::groups::prove::Proved;
 use cairn_redundancy::{
-    BlockRef, Cluster, Command, EncodeOrder, GroupRebuild, ProveOrder, StorageHandle,
+    BlockRef, Cluster, Command, EncodeOrder, GroupRebuild, NodeClaim, ProveOrder, StorageHandle,
 };
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::proto::datanode as dn;
 use cairn_wire::proto::hdfs as pb;
+use cairn_wire::transfer::MAX_ALSO;
 use tracing::warn;
 
 use super::encoder::{Encoder, block};
 use super::register::{claim, unregistered, verify};
 use crate::node::NameNode;
 use crate::protocol::convert;
-use crate::refusal::{Answer, answer};
+use crate::refusal::{Answer, Refusal, answer};
 
 /// Orders about groups for a DataNode's heartbeat.
 #[derive(Default)]
@@ -235,17 +238,39 @@ fn made(proto: dn::EncodedGroupProto) -> Option<Made> {
     Some(Made { members: members?, parities, checksum })
 }
 
-/// How a block can be had that a DataNode lacks: from a replica elsewhere, or by decoding it.
+/// How a block can be had that a DataNode lacks: from a replica elsewhere, or by decoding it. Of more blocks that it asks
+/// for, what is beside them in a container that was told of already is left out.
 pub(super) fn locate_units(node: &NameNode, call: &Call) -> Answer {
     let request: dn::LocateUnitsRequestProto = call.decode()?;
     verify(node, &request.registration)?;
     let claim = claim(&request.registration);
+    let mut found = locate(node, &claim, &request.block)?;
+    let container = |found: &dn::LocateUnitsResponseProto| {
+        found.packed.as_ref().map(|packed| packed.container.block_id)
+    };
+    let mut told: BTreeSet<u64> = container(&found).into_iter().collect();
+    // One after the other: others have the cluster in between.
+    for block in request.also.iter().take(MAX_ALSO) {
+        let mut also = locate(node, &claim, block)?;
+        if container(&also).is_some_and(|id| !told.insert(id)) {
+            (also.relays, also.record, also.sources) = Default::default();
+        }
+        found.also.push(also);
+    }
+    answer(&found)
+}
+
+fn locate(
+    node: &NameNode,
+    claim: &NodeClaim<'_>,
+    block: &pb::ExtendedBlockProto,
+) -> std::result::Result<dn::LocateUnitsResponseProto, Refusal> {
     let pool = &node.ns.identity().block_pool_id;
-    let id = BlockId(request.block.block_id as i64);
-    let gs = GenerationStamp(request.block.generation_stamp);
+    let id = BlockId(block.block_id as i64);
+    let gs = GenerationStamp(block.generation_stamp);
     let now = node.now();
     let found = node.see(|cluster, lookup| -> Result<_> {
-        let reader = match cluster.registered(&claim) {
+        let reader = match cluster.registered(claim) {
             Ok(reader) => reader,
             Err(error) => return Ok(Err(unregistered(&error))),
         };
@@ -273,11 +298,5 @@ pub(super) fn locate_units(node: &NameNode, call: &Call) -> Answer {
         }
         Ok(Ok(found))
     })?;
-    match found {
-        Ok(found) => answer(&found),
-        Err(refusal) => {
-            warn!(block = %id, "a DataNode that is not registered asks for a block");
-            Err(refusal)
-        }
-    }
+    found.inspect_err(|_| warn!(block = %id, "a DataNode that is not registered asks for a block"))
 }

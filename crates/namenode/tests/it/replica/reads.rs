@@ -47,6 +47,7 @@ fn reads() -> Vec<(&'static str, Bytes)> {
         src: src(),
         start_after: Vec::new(),
         need_location,
+        read_up_to: None,
     };
     let status = pb::GetFileInfoRequestProto { src: src() };
     vec![
@@ -276,8 +277,12 @@ async fn a_member_that_follows_tells_where_blocks_are_as_the_leader_does() {
         src: Some("/d/file".into()),
         need_block_token: Some(false),
     };
-    let listing =
-        pb::GetListingRequestProto { src: "/d".into(), start_after: vec![], need_location: true };
+    let listing = pb::GetListingRequestProto {
+        src: "/d".into(),
+        start_after: vec![],
+        need_location: true,
+        read_up_to: None,
+    };
     let batch = pb::GetBatchedListingRequestProto {
         paths: vec!["/d".into()],
         start_after: vec![],

@@ -49,26 +49,39 @@ impl Packed {
     }
 
     /// Its chunks in the container, the zeros behind it among them.
-    fn chunks(&self) -> Range<u64> {
+    pub(crate) fn chunks(&self) -> Range<u64> {
         let padded = padded_len(self.len, self.checksum.chunk_len as u32);
         self.offset..self.offset.saturating_add(padded)
     }
 
-    /// Where the container's `.meta` has the CRCs of these, from its first one on.
-    fn sums(&self) -> Range<u64> {
-        let (chunk, chunks) = (self.checksum.chunk_len as u64, self.chunks());
+    /// Where the container's `.meta` has the CRCs of chunks, from its first one on.
+    fn sums(&self, chunks: &Range<u64>) -> Range<u64> {
+        let chunk = self.checksum.chunk_len as u64;
         chunks.start / chunk * SUM_LEN..chunks.end / chunk * SUM_LEN
     }
 
-    /// Reads it from a replica of the container.
+    /// Whether both are in one container, and this one comes first.
+    pub(crate) fn is_before(&self, next: &Packed) -> bool {
+        let is_in_one = self.container == next.container && self.checksum == next.checksum;
+        is_in_one && self.chunks().end <= next.chunks().start
+    }
+
+    /// Reads a run of them from a replica of their container at one go. Each is judged by itself.
     pub(crate) async fn read(
-        &self,
+        run: &[&Packed],
         node: &Arc<Node>,
         holder: &DatanodeInfoProto,
-    ) -> Result<Unpacked> {
-        let bytes = self.part(node, holder, Part::Data, self.chunks()).await?;
-        let crcs = self.part(node, holder, Part::Sums, self.sums()).await?;
-        self.judge(bytes, crcs)
+    ) -> Result<Vec<Result<Unpacked>>> {
+        let Some(all) = Packed::around(run) else { return Ok(Vec::new()) };
+        let bytes = run[0].part(node, holder, Part::Data, all.clone()).await?;
+        let crcs = run[0].part(node, holder, Part::Sums, run[0].sums(&all)).await?;
+        Ok(run.iter().map(|packed| packed.judge_part(all.start, &bytes, &crcs)).collect())
+    }
+
+    /// The chunks of a run and what lies between.
+    fn around(run: &[&Packed]) -> Option<Range<u64>> {
+        let (first, last) = (run.first()?, run.last()?);
+        Some(first.chunks().start..last.chunks().end)
     }
 
     async fn part(
@@ -94,12 +107,31 @@ impl Packed {
     }
 
     /// The same where no replica of the container can be read; `sums` are the CRCs of all its chunks.
-    pub(crate) async fn decode(&self, decoder: &mut Decoder, sums: &[u8]) -> Result<Unpacked> {
-        let (chunks, of_sums) = (self.chunks(), self.sums());
-        let bytes = decoder.bytes(chunks.clone(), chunks.end, sums).await?;
+    pub(crate) async fn decode(
+        run: &[&Packed],
+        decoder: &mut Decoder,
+        sums: &[u8],
+    ) -> Result<Vec<Result<Unpacked>>> {
+        let Some(all) = Packed::around(run) else { return Ok(Vec::new()) };
+        let of_sums = run[0].sums(&all);
+        let bytes = decoder.bytes(all.clone(), all.end, sums).await?;
         let crcs = sums.get(of_sums.start as usize..of_sums.end as usize);
         let crcs = crcs.ok_or_else(|| DataNodeError::peer("too few CRCs"))?;
-        self.judge(bytes, crcs.to_vec())
+        Ok(run.iter().map(|packed| packed.judge_part(all.start, &bytes, crcs)).collect())
+    }
+
+    /// Its part of what was read of the container, from a chunk on.
+    fn judge_part(&self, from: u64, bytes: &[u8], crcs: &[u8]) -> Result<Unpacked> {
+        let part = |range: Range<u64>, from: u64, of: &[u8]| {
+            let at = |offset: u64| usize::try_from(offset.checked_sub(from)?).ok();
+            of.get(at(range.start)?..at(range.end)?).map(<[u8]>::to_vec)
+        };
+        let chunks = self.chunks();
+        let crcs = part(self.sums(&chunks), self.sums(&(from..from)).start, crcs);
+        match (part(chunks, from, bytes), crcs) {
+            (Some(bytes), Some(crcs)) => self.judge(bytes, crcs),
+            _ => Err(DataNodeError::peer("its container is shorter")),
+        }
     }
 
     /// Takes the zeros off, and compares what is left with what is recorded of the block: a container that has other
@@ -158,6 +190,29 @@ mod tests {
                 assert_eq!((&read.bytes[..], read.crcs), (&bytes[..len], own), "{kind}, {len}");
             }
         }
+    }
+
+    #[test]
+    fn blocks_are_taken_out_of_what_was_read_for_many() {
+        let bytes: Vec<u8> = (0..2000u32).map(|n| (n * 13) as u8).collect();
+        let (mut offset, mut run, mut all, mut sums) = (1024, Vec::new(), Vec::new(), Vec::new());
+        for len in [600, 512, 1, 1300] {
+            let (one, padded, crcs) = packed(&bytes[..len], ChecksumKind::Crc32c);
+            run.push(Packed { offset, ..one });
+            offset += padded.len() as u64;
+            all.extend(padded);
+            sums.extend(crcs);
+        }
+        assert!(run.windows(2).all(|pair| pair[0].is_before(&pair[1])));
+        assert!(!run[1].is_before(&run[0]));
+        for of in &run {
+            let read = of.judge_part(1024, &all, &sums).unwrap();
+            assert_eq!(read.bytes, bytes[..of.len as usize]);
+        }
+        let (from, short) = (1536, &all[512..all.len() - 512]);
+        assert!(run[0].judge_part(from, short, &sums[4..]).is_err(), "it begins before");
+        assert!(run[1].judge_part(from, short, &sums[4..]).is_ok());
+        assert!(run[3].judge_part(from, short, &sums[4..]).is_err(), "it ends behind");
     }
 
     /// Another block's bytes with good CRCs, bytes that changed, and CRCs that are of other bytes.
