@@ -171,6 +171,11 @@ class Three(Processes):
         told = map(json.loads, self.run("--json", "admin", "members").splitlines())
         return {member["name"]: member["reads"] or 0 for member in told}
 
+    def lag(self, name):
+        """Entries that a member lacks; none if it is not known."""
+        told = map(json.loads, self.run("--json", "admin", "members").splitlines())
+        return next((member["lag"] for member in told if member["name"] == name), None)
+
     def voters(self):
         return len(re.findall("Promote", "".join(self.log(name) for name in self.names)))
 
@@ -271,6 +276,31 @@ def frozen(three):
     one_address(three, "thawed", at=leader)
 
 
+def knows_no_replicas(three):
+    """Whoever leads has heard of no replica when its lead begins: it says that it is not ready, until DataNodes tell it."""
+    def ready():
+        told = map(json.loads, three.run("--json", "admin", "members").splitlines())
+        return {member["name"]: member["ready"] for member in told}
+    term, leader = until("somebody leads", three.leads)
+    datanodes = [process for name, process in three.processes.items() if name.startswith("datanode")]
+    for process in datanodes:
+        process.send_signal(signal.SIGSTOP)
+    for name in [name for name in IDS if name != leader]:
+        three.kill(name)
+        three.start(name)
+        until(f"{name} follows", lambda: three.lag(name) == 0)
+    three.kill(leader)
+    _, next_leader = until("another one leads", lambda: three.leads(after=term), 90)
+    until("it says that it is not ready", lambda: ready()[next_leader] is False)
+    for process in datanodes:
+        process.send_signal(signal.SIGCONT)
+    began = time.monotonic()
+    until("it is ready", lambda: ready()[next_leader])
+    print(f"        it was ready {time.monotonic() - began:.1f} s after DataNodes went on", flush=True)
+    three.start(leader)
+    until(f"{leader} follows", lambda: three.lag(leader) == 0)
+
+
 def administer(three):
     leader = until("somebody leads", three.leader)
     other = next(name for name in IDS if name != leader)
@@ -311,6 +341,7 @@ def main():
         checks.check(f"Hadoop's client loses nothing while the leader is killed {args.kills} times",
                      lambda: kill_again_and_again(three, args.kills))
         checks.check("a leader that stands still is done without", lambda: frozen(three))
+        checks.check("a leader that knows of no replicas says so until DataNodes have told it", lambda: knows_no_replicas(three))
         checks.check("any member serves WebHDFS and pages, and tells of itself", lambda: pages.all_of_it(three, until))
         checks.check("hdfs haadmin tells states and fails over", lambda: administer(three))
     finally:

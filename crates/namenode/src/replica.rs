@@ -63,7 +63,7 @@ use reading::Reading;
 /// How often a leader looks whether it still is one.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// How often a follower looks whether it could serve if it led.
+/// How often a follower looks whether it could serve if it led, and a new leader whether it does.
 const READY_EVERY: Duration = Duration::from_millis(500);
 
 /// How long a NameNode that has lost the lead may take to end what it is at.
@@ -493,6 +493,9 @@ impl Serves<'_> {
         self.door.lead(site.map(|site| LeadingSite { site, lead: Arc::clone(lead) }));
         self.front.lead(Some(Leading { service, lead: Arc::clone(lead), pages }));
         let mut differ = BTreeSet::new();
+        // Which it stays: the safe mode of a start ends once.
+        let mut is_ready = false;
+        let mut look_next = Instant::now();
         let failure = loop {
             tokio::select! {
                 biased;
@@ -503,6 +506,11 @@ impl Serves<'_> {
                     lead.look();
                     self.send_snapshots(running.node());
                     warn_of_settings(&mut differ, lead.configured_otherwise());
+                    if !is_ready && Instant::now() >= look_next {
+                        look_next = Instant::now() + READY_EVERY;
+                        is_ready = !running.node().cluster().safe_mode().is_starting();
+                        self.member.is_ready(is_ready);
+                    }
                 }
             }
         };

@@ -3,6 +3,7 @@
 
 mod kerberos;
 mod policy;
+mod readiness;
 mod reads;
 
 use crate::backup::keep;
