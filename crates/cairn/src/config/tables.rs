@@ -173,6 +173,8 @@ mod tests {
             ("dfs.datanode.kerberos.principal", "dn/_HOST@R"),
             ("dfs.datanode.keytab.file", path),
             ("cairn.security.open-datanodes", "true"),
+            ("cairn.quorum.tls", "true"),
+            ("cairn.https.authority", "/ca"),
             ("hadoop.http.authentication.kerberos.principal", "HTTP/_HOST@R"),
             ("hadoop.http.authentication.kerberos.keytab", path),
             ("httpfs.authentication.type", "kerberos"),
