@@ -1,54 +1,90 @@
-"""Three NameNodes that ask for tickets, who know each other by tickets, certificates and a key: any of them serves, whoever
-leads."""
+"""Three NameNodes on hosts of three names that ask for tickets, who know each other by tickets, certificates and a key: any of
+them serves, whoever leads. Cairn's DataNodes and Hadoop's keep what is written."""
 import base64
+import json
+import os
+import pathlib
 import re
 import subprocess
 import sys
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+import programs  # noqa: E402
+
 FETCHER = "org.apache.hadoop.hdfs.tools.DelegationTokenFetcher"
 IDS = ["nn1", "nn2", "nn3"]
+# The host of each, and its address.
+HOSTS = {"nn1": ("nn1.cairn.test", "127.0.0.11"), "nn2": ("nn2.cairn.test", "127.0.0.12"), "nn3": ("nn3.cairn.test", "127.0.0.13")}
 NOBODY = "FILE:/nonexistent"
-PROVIDER = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+HA = "org.apache.hadoop.hdfs.server.namenode.ha"
+PROVIDER, OBSERVER = f"{HA}.ConfiguredFailoverProxyProvider", f"{HA}.ObserverReadProxyProvider"
+# DataNodes of Hadoop's beside Cairn's.
+HADOOP_DATANODES = 2
+# A job: it counts words, by MapReduce's local runner.
+JOB = "org.apache.hadoop.examples.WordCount"
 REFUSAL = "cairn.quorum.tls is not true"
 
 
-def certificate(folder):
-    """A certificate of localhost that vouches for itself, and its key."""
-    pem, key = folder / "quorum.pem", folder / "quorum.key"
-    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", key]
-    words += ["-out", pem, "-addext", "subjectAltName=DNS:localhost"]
+def begin_with_mounts():
+    """Begins this program again where mounts are its own."""
+    may = [] if os.getuid() == 0 else ["--map-root-user"]
+    os.environ["INTEROP_HAS_MOUNTS"] = "1"
+    os.execvp("unshare", ["unshare", *may, "--mount", sys.executable, *sys.argv])
+
+
+def have_names(folder):
+    """Has the names of hosts lead to loopback addresses, for this program alone: a table of hosts with them is put over the
+    machine's. Mounts are to be this program's own."""
+    table = folder / "hosts"
+    own = "".join(f"{address} {host}\n" for host, address in HOSTS.values())
+    table.write_text(pathlib.Path("/etc/hosts").read_text() + own)
+    subprocess.run(["mount", "--bind", table, "/etc/hosts"], check=True)
+
+
+def certificate(folder, name):
+    """A certificate of a member's host that vouches for itself, and its key."""
+    host, _ = HOSTS[name]
+    pem, key = folder / f"{name}.pem", folder / f"{name}.key"
+    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={host}", "-keyout", key]
+    words += ["-out", pem, "-addext", f"subjectAltName=DNS:{host}"]
     words += ["-addext", "basicConstraints=critical,CA:FALSE"]
     subprocess.run(["openssl", *words], check=True, capture_output=True)
-    return pem, key
+    return pem
 
 
-def keys(folder, free_port):
+def keys(folder, kdc, free_port):
     """What makes three members of a NameNode. Keys without a value are not to be there."""
-    pem, key = certificate(folder)
+    trusted = folder / "members.pem"
+    trusted.write_text("".join(certificate(folder, name).read_text() for name in IDS))
+    for name, (host, _) in HOSTS.items():
+        kdc.keytab(f"nn/{host}", folder / f"{name}.keytab")
+        kdc.keytab(f"HTTP/{host}", folder / f"{name}.keytab")
     secret = folder / "secret"
     secret.write_text("what all members of this quorum have")
-    ports = {name: (free_port(), free_port(), free_port()) for name in IDS}
     made = {
         "fs.defaultFS": "hdfs://ns",
         "dfs.namenode.rpc-address": None,
         "dfs.namenode.http-address": None,
+        "dfs.namenode.keytab.file": None,
         "dfs.nameservices": "ns",
         "dfs.ha.namenodes.ns": ",".join(IDS),
         "dfs.client.failover.proxy.provider.ns": PROVIDER,
         "dfs.ha.fencing.methods": "shell(/bin/true)",
         "cairn.quorum.key-file": secret,
         "cairn.quorum.tls": "true",
-        "cairn.https.certificate": pem,
-        "cairn.https.key": key,
-        "cairn.https.authority": pem,
+        "cairn.https.authority": trusted,
         "dfs.namenode.redundancy.interval.seconds": "1",
+        # For Hadoop's DataNodes, whose pages are nobody's business here.
+        "ignore.secure.ports.for.testing": "true",
+        # For jobs, which ask for the name of who renews their tokens.
+        "yarn.resourcemanager.principal": "ann",
     }
-    for name, (rpc, http, quorum) in ports.items():
-        made[f"dfs.namenode.rpc-address.ns.{name}"] = f"localhost:{rpc}"
-        made[f"dfs.namenode.http-address.ns.{name}"] = f"localhost:{http}"
-        made[f"cairn.quorum.address.ns.{name}"] = f"localhost:{quorum}"
+    for name, (host, _) in HOSTS.items():
+        made[f"dfs.namenode.rpc-address.ns.{name}"] = f"{host}:{free_port()}"
+        made[f"dfs.namenode.http-address.ns.{name}"] = f"{host}:{free_port()}"
+        made[f"cairn.quorum.address.ns.{name}"] = f"{host}:{free_port()}"
     return made
 
 
@@ -63,10 +99,29 @@ class Three:
             self.start_member(name)
         self.until("somebody leads", self.leader)
         self.start_datanodes()
+        self.start_hadoop_datanodes()
 
     def member(self, name):
         words = [self.cairn, "--log", "info", "--conf", self.conf, "namenode", "--data", self.folder / name]
-        return [*words, "-D", f"dfs.ha.namenode.id={name}"]
+        own = self.folder.parent
+        keys = {
+            "dfs.ha.namenode.id": name,
+            "dfs.namenode.keytab.file": own / f"{name}.keytab",
+            "dfs.web.authentication.kerberos.keytab": own / f"{name}.keytab",
+            "cairn.https.certificate": own / f"{name}.pem",
+            "cairn.https.key": own / f"{name}.key",
+            "cairn.namenode.audit-log": self.folder / f"{name}.audit",
+            "dfs.namenode.audit.log.token.tracking.id": "true",
+        }
+        return [*words, *(word for key, value in keys.items() for word in ["-D", f"{key}={value}"])]
+
+    def start_hadoop_datanodes(self):
+        names = ["dfs.datanode.address", "dfs.datanode.ipc.address", "dfs.datanode.http.address"]
+        for number in range(HADOOP_DATANODES):
+            folder = self.folder / f"hadoop-datanode{number}"
+            keys = {"dfs.datanode.data.dir": folder, **{name: "127.0.0.1:0" for name in names}}
+            words = [word for key, value in keys.items() for word in ["-D", f"{key}={value}"]]
+            self.start_java(folder.name, "org.apache.hadoop.hdfs.server.datanode.DataNode", *words)
 
     def start_member(self, name):
         log = open(self.folder / f"{name}.log", "a")
@@ -119,6 +174,7 @@ def use(cluster, caches, stranger, check, told):
     local, back = cluster.folder / "local", cluster.folder / "back"
     local.write_bytes(bytes(range(256)) * (12 << 10))
     good("-put", cluster.dfs(ann, "-put", str(local), "/user/ann/file"))
+    everywhere(cluster, ann, hdfs, local, name, check, told)
 
     def same(what, result):
         is_same = back.exists() and back.read_bytes() == local.read_bytes()
@@ -143,11 +199,119 @@ def use(cluster, caches, stranger, check, told):
     check(name("nor by word"), "SIMPLE authentication is not enabled" in result.stderr, told(result))
     result = cluster.dfs(stranger, *cluster.only(one), "-ls", "/")
     check(name("nor with a ticket of another realm"), result.returncode != 0, told(result))
+    read_followers(cluster, caches, local, back, followers, name, check, told)
     tokens = fetch(cluster, ann, followers, name, check, told)
+    run_job(cluster, hdfs, tokens, name, check, told)
+    look_at_audit(cluster, tokens, name, check, told)
     use_http(cluster, caches, followers, name, check)
     survive(cluster, caches, tokens, name, check, told, (local, back))
     cancel(cluster, ann, tokens, name, check, told)
     refuse(cluster, name, check)
+
+
+def everywhere(cluster, ann, hdfs, local, name, check, told):
+    """DataNodes of Cairn and of Hadoop take part in a chain of writers, and copy blocks and units to each other."""
+    all_of_them = str(cluster.ALL_DATANODES)
+    copied, later = "/user/ann/everywhere", "/user/ann/everywhere-later"
+    result = cluster.dfs(ann, "-D", f"dfs.replication={all_of_them}", "-put", str(local), copied)
+    check(name("-put through every DataNode, Hadoop's too"), result.returncode == 0, told(result))
+    result = cluster.dfs(ann, "-D", "dfs.replication=1", "-put", str(local), later)
+    result = cluster.dfs(ann, "-setrep", all_of_them, later)
+    check(name("-setrep, so that they copy it to each other"), result.returncode == 0, told(result))
+    for path in [copied, later]:
+        fsck = lambda: cluster.hadoop(hdfs, "org.apache.hadoop.hdfs.tools.DFSck", path, "-files", "-blocks", "-locations")
+        for _ in range(30):
+            found = fsck()
+            if f"Live_repl={all_of_them}" in found.stdout:
+                break
+            time.sleep(1)
+        check(name(f"{path} is on every DataNode"), f"Live_repl={all_of_them}" in found.stdout, told(found))
+    admin, policy, folder = "org.apache.hadoop.hdfs.tools.ECAdmin", "RS-3-2-1024k", "/user/ann/striped"
+    result = cluster.hadoop(hdfs, admin, "-enablePolicy", "-policy", policy)
+    check(name(f"{policy} is enabled"), result.returncode == 0, told(result))
+    cluster.dfs(ann, "-mkdir", folder)
+    result = cluster.hadoop(ann, admin, "-setPolicy", "-path", folder, "-policy", policy)
+    check(name(f"{policy} is set"), result.returncode == 0, told(result))
+    result = cluster.dfs(ann, "-put", str(local), f"{folder}/by-hadoop")
+    check(name("-put, striped over DataNodes of both"), result.returncode == 0, told(result))
+    result = cluster.own(ann, "fs", "put", local, f"{folder}/by-cairn")
+    check(name("cairn fs put, likewise"), result.returncode == 0, told(result))
+    for path in [copied, later, f"{folder}/by-hadoop", f"{folder}/by-cairn"]:
+        for who, run in [("Hadoop", lambda to: cluster.dfs(ann, "-get", path, str(to))), ("Cairn", lambda to: cluster.own(ann, "fs", "get", path, to))]:
+            back = cluster.folder / "back-everywhere"
+            back.unlink(missing_ok=True)
+            result = run(back)
+            same = result.returncode == 0 and back.read_bytes() == local.read_bytes()
+            check(name(f"{who}'s client reads {path}"), same, told(result))
+
+
+def reads(cluster, hdfs):
+    """How many reads each member has answered by itself while it followed."""
+    result = cluster.own(hdfs, "--json", "admin", "members")
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    return sum(one.get("reads") or 0 for one in lines), result
+
+
+def read_followers(cluster, caches, local, back, followers, name, check, told):
+    """Clients that say what they have seen read at members that follow, with tickets; and Cairn's client by one address."""
+    hdfs, ann = caches["nn/localhost"], caches["ann"]
+    hadoop = ["-D", f"dfs.client.failover.proxy.provider.ns={OBSERVER}"]
+    own = ["-D", "cairn.client.read-followers=true"]
+    for who, look, cat in [
+        ("Hadoop's", lambda: cluster.dfs(ann, *hadoop, "-ls", "/user/ann"), lambda: cluster.dfs(ann, *hadoop, "-get", "/user/ann/file", str(back))),
+        ("Cairn's", lambda: cluster.own(ann, "fs", *own, "ls", "/user/ann"), lambda: cluster.own(ann, "fs", *own, "get", "/user/ann/file", back)),
+    ]:
+        before, _ = reads(cluster, hdfs)
+        result = look()
+        check(name(f"{who} client lists by who follows"), result.returncode == 0 and "/user/ann/file" in result.stdout, told(result))
+        after, members = reads(cluster, hdfs)
+        check(name(f"{who} client: a member that follows has answered"), after > before, (before, after, told(members)))
+        back.unlink(missing_ok=True)
+        result = cat()
+        same = result.returncode == 0 and back.read_bytes() == local.read_bytes()
+        check(name(f"{who} client reads with block tokens so"), same, told(result))
+    for one in followers:
+        at, path = ["--fs", f"hdfs://{cluster.at(one)}"], f"/user/ann/cairn-by-{one}"
+        result = cluster.own(ann, "fs", "put", local, path, *at)
+        check(name(f"cairn fs put by the address of {one}, which follows"), result.returncode == 0, told(result))
+        back.unlink(missing_ok=True)
+        result = cluster.own(ann, "fs", "get", path, back, *at)
+        same = result.returncode == 0 and back.read_bytes() == local.read_bytes()
+        check(name(f"cairn fs get by the address of {one}"), same, told(result))
+        result = cluster.own(NOBODY, "fs", "ls", "/", *at)
+        check(name(f"cairn fs without a ticket at {one}"), result.returncode != 0 and "There is no Kerberos ticket" in result.stderr, told(result))
+    back.unlink(missing_ok=True)
+
+
+def run_job(cluster, hdfs, tokens, name, check, told):
+    """A job reads and writes with a token of the nameservice, and no ticket anywhere."""
+    words = cluster.folder / "words"
+    words.write_text("one two two three three three\n" * 20_000)
+    check(name("a job: its input"), cluster.dfs(hdfs, "-put", str(words), "/user/ann/words").returncode == 0)
+    _, env, _ = tokens["ns"]
+    # Its own files are on this machine's disk: whoever has no ticket is the machine's user there.
+    keys = {"mapreduce.framework.name": "local", "fs.defaultFS": "file:///", "hadoop.tmp.dir": cluster.folder / "job", "mapreduce.job.maps": 2}
+    options = [word for key, value in keys.items() for word in ["-D", f"{key}={value}"]]
+    lib = programs.LIB
+    result = cluster.hadoop(NOBODY, JOB, *options, "hdfs://ns/user/ann/words", "hdfs://ns/user/ann/counted", lib=lib, **env)
+    check(name("a job of MapReduce with a token and no ticket"), result.returncode == 0, told(result))
+    result = cluster.dfs(NOBODY, "-cat", "/user/ann/counted/part-r-*", **env)
+    check(name("a job: what it has counted"), result.stdout.split() == ["one", "20000", "three", "60000", "two", "40000"], told(result))
+    result = cluster.hadoop(NOBODY, JOB, *options, "hdfs://ns/user/ann/words", "hdfs://ns/user/ann/not-counted", lib=lib)
+    check(name("a job without either"), result.returncode != 0 and "annot authenticate via" in result.stderr, told(result))
+
+
+def look_at_audit(cluster, tokens, name, check, told):
+    """The leader's audit log says how a caller was known, also by a call that was handed on, and by which token."""
+    lines = (cluster.folder / f"{cluster.leader()}.audit").read_text()
+    for kind, (_, _, file) in tokens.items():
+        shown = cluster.own(NOBODY, "--json", "token", "show", file)
+        found = re.search(r'"tracking_id":"([0-9a-f]{32})"', shown.stdout)
+        check(name(f"cairn token show says how audit logs call it, {kind}"), found, told(shown))
+        line = rf"ugi=ann \(auth:TOKEN\)\t.*cmd=create\tsrc=/user/ann/by-token-{kind}\S*\t.*\ttrackingId={found and found[1]}\ttoken=\d+\tproto="
+        check(name(f"the leader's audit log names the token, {kind}"), re.search(line, lines), lines[-3000:])
+    line = r"ugi=ann \(auth:KERBEROS\)\t.*cmd=create\tsrc=/user/ann/by-nn\S*\t.*\ttrackingId=null\t"
+    check(name("and who came by a ticket, and through another member"), re.search(line, lines), lines[-3000:])
 
 
 def fetch(cluster, ann, followers, name, check, told):
