@@ -409,6 +409,7 @@ impl<'a> World<'a> {
                 News::Dissolving(_) => "groups dissolved",
                 News::NotDissolved(..) => "groups not dissolved",
                 News::OfContainer(_) => "containers looked after",
+                News::OfFound(_) => "groups found on DataNodes",
             });
         }
     }

@@ -14,6 +14,7 @@ use cairn_redundancy::groups::{Encoded, NotFormed};
 use cairn_redundancy::{BlockLookup, NodeHandle, StorageHandle};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 
+pub mod adopt;
 pub mod choose;
 pub mod convert;
 pub mod counts;

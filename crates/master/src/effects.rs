@@ -134,6 +134,10 @@ fn apply_one(
         Effect::GroupFormed { handle } => {
             follow_up.late_crcs.extend(cluster.group_formed(lookup, handle));
         }
+        Effect::GroupAdopted { handle } => {
+            let changes = cluster.group_adopted(lookup, handle);
+            follow_up.append(changes.into());
+        }
         Effect::GroupChanged { handle } => cluster.block_changed(lookup, handle),
         Effect::GroupEnded { handle, gs } => cluster.group_ended(handle, gs),
     }

@@ -123,7 +123,7 @@ impl BlockLookup for Lookup<'_> {
             let group = self.find_group(id)?;
             let member = group.members.get(unit.as_usize()).and_then(Option::as_ref);
             let parity = unit.as_usize().checked_sub(usize::from(group.k));
-            let parity = parity.and_then(|at| group.parities.get(at)).map(|parity| parity.crc32c);
+            let parity = parity.and_then(|at| group.parities.get(at)?.known_crc());
             return member.map(|member| member.crc32c).or(parity);
         }
         let info = query::get_block(self.store, id)

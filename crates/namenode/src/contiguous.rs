@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cairn_master::OpError;
+use cairn_master::contiguous::adopt::AdoptNews;
 use cairn_master::contiguous::counts;
 use cairn_master::contiguous::pack::PackNews;
 use cairn_master::contiguous::pack::batch::PackRules;
@@ -118,6 +119,12 @@ impl NameNode {
             News::Dissolving(group) => {
                 info!(%group, "a contiguous group with dead members is dissolved");
                 one_more(&work.renewed);
+            }
+            News::OfFound(AdoptNews::Adopted { group, is_whole }) => {
+                info!(%group, is_whole, "a contiguous group that DataNodes have is taken over");
+            }
+            News::OfFound(AdoptNews::Refused(group, why)) => {
+                info!(%group, why, "a contiguous group that DataNodes have is not taken over");
             }
             News::OfContainer(news) => tell_of_container(news, work),
             News::NotDissolved(group, why) => info!(why, %group, "a contiguous group stays"),

@@ -227,6 +227,7 @@ commands! {
     95 Convert: ops::convert::Convert,
     96 PauseGroups: ops::group::PauseGroups,
     97 SwapBlocks: ops::swap_blocks::SwapBlocks,
+    98 Adopt: ops::adopt::Adopt,
     100 AddTokenKey: ops::token::AddTokenKey,
     101 IssueToken: ops::token::IssueToken,
     102 RenewToken: ops::token::RenewToken,

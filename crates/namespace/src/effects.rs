@@ -115,6 +115,11 @@ pub enum Effect {
         /// The group.
         handle: BlockId,
     },
+    /// A contiguous group that DataNodes had and the namespace did not know was taken over.
+    GroupAdopted {
+        /// The group.
+        handle: BlockId,
+    },
     /// A group is to be dissolved, or another one has its members.
     GroupChanged {
         /// The group.
@@ -147,6 +152,7 @@ impl Effect {
             | Effect::MemberRetired { id } => id,
             Effect::GroupBegun { handle, .. }
             | Effect::GroupFormed { handle }
+            | Effect::GroupAdopted { handle }
             | Effect::GroupChanged { handle }
             | Effect::GroupEnded { handle, .. } => handle,
             Effect::CrcReplaced { id } => id.group(),
@@ -205,9 +211,10 @@ fn compare_groups(was: Option<&Group>, is: Option<&Group>, effects: &mut Vec<Eff
         (Some(Group { handle, gs, .. }), None) => {
             effects.push(Effect::GroupEnded { handle: *handle, gs: *gs });
         }
-        (None, Some(Group { handle, gs, .. })) => {
-            effects.push(Effect::GroupBegun { handle: *handle, gs: *gs });
+        (None, Some(is)) if is.is_attempt() => {
+            effects.push(Effect::GroupBegun { handle: is.handle, gs: is.gs });
         }
+        (None, Some(is)) => effects.push(Effect::GroupAdopted { handle: is.handle }),
         (Some(was), Some(is)) if was.state == is.state => {}
         (Some(_), Some(Group { handle, state: GroupState::Formed, .. })) => {
             effects.push(Effect::GroupFormed { handle: *handle });
@@ -224,6 +231,10 @@ fn compare(was: Option<&Block>, is: Option<&Block>, effects: &mut Vec<Effect>) {
     let (was, is) = match (was, is) {
         (None, None) => return,
         (Some(was), None) => return effects.push(Effect::Removed { id: was.id, gs: was.gs }),
+        // A member of a group that was taken over.
+        (None, Some(is)) if is.is_tombstone() => {
+            return effects.push(Effect::MemberRetired { id: is.id });
+        }
         (None, Some(is)) => {
             match is.copy_source() {
                 Some(_) => recovery(is, effects),

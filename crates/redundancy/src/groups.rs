@@ -19,11 +19,13 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+pub mod adopt;
 pub(crate) mod known;
 pub mod plan;
 pub mod prove;
 #[cfg(test)]
 mod tests;
+pub(crate) mod unknown;
 
 /// Times the patience for other work that an attempt has: whole blocks are read and parities written.
 const PATIENCE: u64 = 4;
@@ -236,21 +238,26 @@ impl Cluster {
                     self.groups.note_proof(member.id, Proof { gs: member.gs, place });
                 }
             }
-            // What it lacked is the group's need from now on, and what it had too much, whether its node was told so or not.
-            for member in group.slots.iter().flatten() {
-                let chosen: Vec<StorageHandle> = self
-                    .places(member.id)
-                    .filter(|place| place.excess && !place.corrupt)
-                    .map(|place| place.storage)
-                    .collect();
-                for storage in chosen {
-                    self.blocks.take_back(storage, member.id);
-                }
-                self.blocks.note_change(member.id);
-                self.low.queues_mut().remove(member.id);
-            }
+            self.take_needs_of_members(&group);
         }
         self.block_completed(lookup, handle)
+    }
+
+    /// What members lack is their group's need from now on, and what they have too much, whether its node was told so or
+    /// not.
+    pub(crate) fn take_needs_of_members(&mut self, group: &GroupFacts) {
+        for member in group.slots.iter().flatten() {
+            let chosen: Vec<StorageHandle> = self
+                .places(member.id)
+                .filter(|place| place.excess && !place.corrupt)
+                .map(|place| place.storage)
+                .collect();
+            for storage in chosen {
+                self.blocks.take_back(storage, member.id);
+            }
+            self.blocks.note_change(member.id);
+            self.low.queues_mut().remove(member.id);
+        }
     }
 
     /// Tells that there is no such group, or no such attempt, any more: its parities are deleted. What its members need

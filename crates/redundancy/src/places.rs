@@ -383,6 +383,15 @@ impl Places {
         self.going.waiting.of(storage).take(limit)
     }
 
+    /// The orders for a storage from one on, which stay as they are.
+    pub(crate) fn next_deletions_from(
+        &self,
+        storage: StorageHandle,
+        first: BlockRef,
+    ) -> impl Iterator<Item = BlockRef> + '_ {
+        self.going.waiting.from(storage, first)
+    }
+
     /// A node says that it has deleted something.
     pub(crate) fn is_deleted(&mut self, storage: StorageHandle, node: NodeHandle, block: BlockRef) {
         self.going.waiting.remove_any_len(storage, block);

@@ -107,7 +107,7 @@ impl Cluster {
         self.remove_place(lookup, storage, block.id);
     }
 
-    fn take_replica(
+    pub(crate) fn take_replica(
         &mut self,
         lookup: &dyn BlockLookup,
         storage: StorageHandle,
@@ -423,10 +423,15 @@ impl Cluster {
         let forgotten = self.blocks.forget(id);
         self.work.forget_block(id);
         self.low.forget_block(id);
+        // Parities of an attempt are told apart by their lengths when it turns out to have been formed.
+        let mut told: Vec<(StorageHandle, BlockRef)> = Vec::new();
         for expected in forgotten.construction.into_iter().flat_map(|c| c.expected) {
             self.settle_promise(&expected, None);
             // What is finalized as well as what is bad has a place.
             let Some(reported) = expected.reported else { continue };
+            if id.is_parity() {
+                told.push((expected.storage, reported.block));
+            }
             let is_here = |place: &Place| {
                 place.storage == expected.storage && place.unit == reported.block.id.unit()
             };
@@ -439,7 +444,9 @@ impl Cluster {
             self.leaving.forget(self.nodes.node_of(place.storage), own_id);
             let mut marks = forgotten.bad.iter();
             let mark = marks.find(|(at, bad)| *at == place.storage && bad.block.id == own_id);
-            let block = mark.map_or(BlockRef { id: own_id, gs, len: 0 }, |(_, bad)| bad.block);
+            let told = told.iter().find(|(at, told)| *at == place.storage && told.id == own_id);
+            let told = told.map_or(BlockRef { id: own_id, gs, len: 0 }, |(_, told)| *told);
+            let block = mark.map_or(told, |(_, bad)| bad.block);
             if !self.is_lost(place.storage) {
                 self.blocks.order_deletion(place.storage, block);
             }

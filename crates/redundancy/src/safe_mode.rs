@@ -285,6 +285,13 @@ impl SafeMode {
         *part = part.saturating_add(bytes);
     }
 
+    /// So many more blocks are waited for, if any are.
+    pub(crate) fn add_total(&mut self, blocks: u64) {
+        if self.is_starting() {
+            self.block_total = self.block_total.saturating_add(blocks);
+        }
+    }
+
     /// Counts blocks that were found, where as many as `before` of some were and `after` are.
     pub(crate) fn count_safe(&mut self, before: u64, after: u64) {
         self.block_safe = (self.block_safe + after).saturating_sub(before);

@@ -169,7 +169,8 @@ impl Formed {
     pub fn recorded(&self, slot: usize) -> Option<u32> {
         match self.record.members.get(slot) {
             Some(member) => member.map(|member| member.crc32c),
-            None => self.parity(slot).map(|(_, crc)| crc),
+            // That of one that the group was taken over without is not known: it is right as the members are.
+            None => self.parity(slot).map(|(_, crc)| crc).filter(|crc| *crc != 0),
         }
     }
 

@@ -121,7 +121,7 @@ impl World<'_> {
             let registration = self.nodes[node].registrations;
             self.model.proofs.insert((node, id), Proof::new(gs, registration));
         }
-        self.nodes[node].proved.push(Proved { block, storage, crc32c });
+        self.nodes[node].proved.push(Proved { block, storage, crc32c, record: None });
     }
 
     /// A unit as another server reads it.

@@ -157,6 +157,10 @@ impl FileSystem {
             sequence: response.sequence.unwrap_or(0),
             entry_ms: response.entry_ms.unwrap_or(0),
             restored_ms: response.restored_ms.unwrap_or(0),
+            unread_parities: response.unread_parities(),
+            found_groups: response.found_groups(),
+            adopted_groups: response.adopted_groups(),
+            refused_groups: response.refused_groups,
         }))
     }
 

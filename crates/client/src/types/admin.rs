@@ -97,7 +97,7 @@ pub struct RollingUpgrade {
 }
 
 /// The moment of a backup that a namespace was restored to; nothing is deleted before somebody has accepted it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoredNamespace {
     /// The last entry of the log that was there.
     pub sequence: u64,
@@ -105,6 +105,14 @@ pub struct RestoredNamespace {
     pub entry_ms: u64,
     /// When it was restored, milliseconds since 1970.
     pub restored_ms: u64,
+    /// Parities that belong to no group that it knows, and that DataNodes are still to read.
+    pub unread_parities: u64,
+    /// Groups that such parities tell of, but for those that were taken over.
+    pub found_groups: u64,
+    /// Groups that were taken over since the NameNode's start.
+    pub adopted_groups: u64,
+    /// Groups that are not taken over as things stand, each with the reason; the first of them.
+    pub refused_groups: Vec<String>,
 }
 
 /// What to do about a rolling upgrade.

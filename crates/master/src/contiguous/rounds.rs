@@ -3,6 +3,7 @@
 //! Nothing is begun or formed in safe mode, nor while the tree may go back to where it was before an upgrade: an older
 //! version knows no groups.
 
+use crate::contiguous::adopt::{self, AdoptNews};
 use crate::contiguous::choose::{self, Rules};
 use crate::contiguous::pack::batch::{Gather, PackRules};
 use crate::contiguous::pack::{self, PackNews, PackedContainer, repack, unpack};
@@ -101,6 +102,8 @@ pub enum News {
     NotDissolved(BlockId, String),
     /// Something of a container.
     OfContainer(PackNews),
+    /// Something of a group that a restored namespace did not know.
+    OfFound(AdoptNews),
 }
 
 /// The rounds, and how far their walks have come.
@@ -122,6 +125,8 @@ pub struct Rounds {
     emptying: Option<BlockId>,
     /// Over the packed blocks that are to be plain again.
     unpacking: Option<BlockId>,
+    /// Whether a restored namespace may take groups over that DataNodes have: until then their members are in no others.
+    is_taking_over: bool,
 }
 
 impl Rounds {
@@ -134,6 +139,12 @@ impl Rounds {
         unjudged: &mut Vec<Unjudged>,
         news: &mut Vec<News>,
     ) -> Result<(), OpError> {
+        if round.is_due {
+            let mut told = Vec::new();
+            let goes_on = adopt::take_over(&op("adoptGroups"), &mut told).await;
+            news.extend(told.into_iter().map(News::OfFound));
+            self.is_taking_over = goes_on?;
+        }
         if op("contiguousGroups").look(|look| look.cluster.safe_mode().is_on()) {
             return Ok(());
         }
@@ -144,7 +155,7 @@ impl Rounds {
             self.group = groups::end_unneeded(&op("endGroup"), self.group).await?;
             self.retired = renew::tell_retired(&op("tellRetired"), self.retired).await?;
         }
-        if !round.may_form {
+        if !round.may_form || self.is_taking_over {
             return Ok(());
         }
         form(&op, unjudged, news).await?;

@@ -11,6 +11,7 @@ use cairn_namespace::group::{ChecksumShape, GroupPauses, ParityRecord};
 use cairn_namespace::ops::abandon_block::{AbandonBlock, WithdrawBlock};
 use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
 use cairn_namespace::ops::add_block::AddBlock;
+use cairn_namespace::ops::adopt::{Adopt, AdoptedMember};
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::cache_directive::{
     AddCacheDirective, CacheDirectiveSpec, ModifyCacheDirective, RemoveCacheDirective,
@@ -536,8 +537,22 @@ fn groups(w: &mut World) {
         let Outcome::EncodeBegun { handle, gs } = outcome else { panic!("{outcome:?}") };
         (handle, gs)
     };
-    let (handle, _) = begin(w);
+    let (handle, gs) = begin(w);
     w.submit(Abandon { handle });
+    let parity = ParityRecord { len: 1 << 21, crc32c: 7 };
+    let checksum = ChecksumShape { kind: 2, bytes_per_checksum: 512 };
+    let BlockRef { id, gs: of_member, len } = w.write("/c/i", 1 << 20);
+    let member = AdoptedMember { id, gs: of_member, len, crc32c: 5, sums_crc32c: 6 };
+    let adopted = w.submit(Adopt {
+        handle,
+        gs,
+        policy: PolicyId(34),
+        members: vec![Some(member), None, None],
+        data_len: len,
+        parities: vec![Some(parity); 2],
+        checksum,
+    });
+    assert_eq!(adopted, Outcome::Done);
     let (handle, gs) = begin(w);
     w.noise();
     let sum = |slot| MemberSum { slot, crc32c: 5, sums_crc32c: 6 };
@@ -545,8 +560,8 @@ fn groups(w: &mut World) {
         handle,
         gs,
         members: (0..3).map(sum).collect(),
-        parities: vec![ParityRecord { len: 1 << 21, crc32c: 7 }; 2],
-        checksum: ChecksumShape { kind: 2, bytes_per_checksum: 512 },
+        parities: vec![parity; 2],
+        checksum,
     });
     assert_eq!(formed, Outcome::Done);
     w.submit(Delete { path: "/c/g".into(), recursive: false });

@@ -78,7 +78,7 @@ pub struct Member {
 pub struct ParityRecord {
     /// All its bytes: the code of the members, that of their checksums, and the group's record.
     pub len: u64,
-    /// CRC32C of these.
+    /// CRC32C of these; 0 if it is not known: the group was taken over without it, and nobody has made it again.
     pub crc32c: u32,
 }
 
@@ -127,6 +127,13 @@ encode_struct!(Group {
     parities,
     checksum,
 });
+
+impl ParityRecord {
+    /// CRC32C of its bytes, if that is known.
+    pub fn known_crc(&self) -> Option<u32> {
+        Some(self.crc32c).filter(|crc32c| *crc32c != 0)
+    }
+}
 
 impl Group {
     /// Whether its members are to get their copies again, after which it ends.

@@ -4,7 +4,7 @@ use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::ops::{self, Context};
 use crate::outcome::Outcome;
-use crate::{block, perm};
+use crate::{block, group, perm};
 use cairn_stripe::{BlockId, GenerationStamp};
 
 /// CRCs of one block's units.
@@ -73,6 +73,10 @@ impl RecordUnitCrcs {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
         for reported in &self.blocks {
+            if reported.id.is_parity() {
+                record_of_parities(cx, reported)?;
+                continue;
+            }
             let Some(mut block) = block::get(cx.store, reported.id)? else { continue };
             // While the block is open its bytes, and so their sums, can still change.
             if block.gs == reported.gs && block.is_final() {
@@ -81,5 +85,24 @@ impl RecordUnitCrcs {
             }
         }
         Ok(Outcome::Done)
+    }
+}
+
+/// Records the CRCs of parities that a group was taken over without.
+fn record_of_parities(cx: &mut Context<'_, '_>, reported: &BlockCrcs) -> Result<()> {
+    let found = group::get(cx.store, reported.id)?;
+    let Some(mut group) = found.filter(|group| group.gs == reported.gs && group.is_formed()) else {
+        return Ok(());
+    };
+    let before = group.parities.clone();
+    let told = reported.units.iter().skip(usize::from(group.k));
+    for (parity, told) in group.parities.iter_mut().zip(told) {
+        if let (None, Some(crc32c)) = (parity.known_crc(), told) {
+            parity.crc32c = *crc32c;
+        }
+    }
+    match group.parities == before {
+        true => Ok(()),
+        false => group::put(cx.store, &group),
     }
 }

@@ -98,6 +98,18 @@ impl Keeper {
                 assert_eq!(before, None, "{effect:?}");
                 return;
             }
+            Effect::GroupAdopted { .. } => {
+                let group = query::group(store, id).unwrap().unwrap();
+                let before = self.groups.insert(id.0, (group.gs, GroupIs::of(&group)));
+                assert_eq!(before, None, "{effect:?}");
+                return;
+            }
+            Effect::MemberRetired { .. } if !self.known.contains_key(&id.0) => {
+                // One that only a group knew that was taken over.
+                let block = block::get(store, id).unwrap().unwrap();
+                self.known.insert(id.0, Known::of(store, &block));
+                return;
+            }
             Effect::GroupFormed { .. } | Effect::GroupChanged { .. } => {
                 let is = GroupIs::of(&query::group(store, id).unwrap().unwrap());
                 let known = self.groups.get_mut(&id.0).unwrap();

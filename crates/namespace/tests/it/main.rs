@@ -1,6 +1,7 @@
 //! Tests of the namespace through its public interface.
 
 mod acls;
+mod adopts;
 mod caching;
 mod effects;
 mod encryption;

@@ -1,6 +1,7 @@
 //! What is known of contiguous groups beside where their units are: attempts to make one, which replicas were proven, and
 //! whose surplus is there or on its way out. All of it is soft: a restart forgets it, and with it every open attempt.
 
+use crate::groups::unknown::Unknown;
 use crate::handle::{NodeHandle, StorageHandle};
 use cairn_stripe::id::MAX_UNITS_PER_GROUP;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
@@ -70,6 +71,8 @@ pub(crate) struct Groups {
     is_held: bool,
     /// The last of the groups with surplus that were looked at.
     looked_at: Option<BlockId>,
+    /// What DataNodes have that a restored namespace does not know.
+    pub(crate) unknown: Unknown,
 }
 
 impl Groups {

@@ -10,11 +10,12 @@ use crate::handle::{NodeHandle, StorageHandle};
 use crate::node::DataNode;
 use crate::replica::Changes;
 use crate::slots::Slots;
+use cairn_stripe::group::GroupRecord;
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::BTreeMap;
 
 /// Replicas that one DataNode has to read at a time.
-const PROVES_PER_NODE: usize = 2;
+pub(crate) const PROVES_PER_NODE: usize = 2;
 
 /// What a DataNode has read of a replica as its disk has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Proved {
     pub storage: String,
     /// CRC32C of all bytes; none if they could not be read, or not as their checksums have them.
     pub crc32c: Option<u32>,
+    /// What the end of a parity says of its group.
+    pub record: Option<GroupRecord>,
 }
 
 impl Cluster {
@@ -98,7 +101,9 @@ impl Cluster {
             let proving = self.groups.proving_of(order.block.id);
             let place = proving.map(|proving| proving.place);
             let is_its = place.is_some_and(|place| place == self.life_of(order.storage));
-            is_its && self.is_good_on(order.storage, order.block.id)
+            let is_there = self.is_good_on(order.storage, order.block.id)
+                || self.is_unknown_on(order.storage, order.block);
+            is_its && is_there
         });
         orders
     }
@@ -111,7 +116,7 @@ impl Cluster {
         reporter: NodeHandle,
         proved: &Proved,
     ) -> Changes {
-        let Proved { block, storage, crc32c } = proved;
+        let Proved { block, storage, crc32c, .. } = proved;
         let proving = self.groups.proving_of(block.id);
         let Some(proving) = proving.filter(|proving| proving.node == reporter) else {
             return Changes::default();
@@ -120,6 +125,10 @@ impl Cluster {
         let Some(crc32c) = *crc32c else { return Changes::default() };
         self.groups.end_proving(block.id);
         let place = proving.place;
+        if self.is_unknown_on(place.storage, *block) {
+            self.note_found(proved, crc32c);
+            return Changes::default();
+        }
         // One that is on its way out takes no other's place.
         let is_as_told = self.life_of(place.storage) == place
             && self.storage(place.storage).uuid == *storage

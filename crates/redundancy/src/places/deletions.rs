@@ -72,6 +72,15 @@ impl Deletions {
         self.queues.get(&storage).into_iter().flatten().copied()
     }
 
+    /// Those of a storage, from one on.
+    pub(super) fn from(
+        &self,
+        storage: StorageHandle,
+        first: BlockRef,
+    ) -> impl Iterator<Item = BlockRef> + '_ {
+        self.queues.get(&storage).into_iter().flat_map(move |queue| queue.range(first..)).copied()
+    }
+
     /// The first ones of a storage, which are no longer queued then.
     pub(super) fn take(&mut self, storage: StorageHandle, limit: usize) -> Vec<BlockRef> {
         let taken: Vec<BlockRef> = self.of(storage).take(limit).collect();

@@ -67,6 +67,9 @@ pub enum RecordError {
 }
 
 impl GroupRecord {
+    /// Bytes at the end of a parity among which a record of as many members as there can be is.
+    pub const TAIL_MAX: u64 = 1024;
+
     /// Where the bytes of the group's units lie.
     ///
     /// Fails if no such group can be.

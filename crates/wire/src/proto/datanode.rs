@@ -696,6 +696,9 @@ pub struct ProvedReplicaProto {
     /// Field 1002 `crc32c`.
     #[prost(fixed32, optional, tag = "1002")]
     pub crc32c: ::core::option::Option<u32>,
+    /// Field 1003 `record`.
+    #[prost(bytes = "vec", optional, tag = "1003")]
+    pub record: ::core::option::Option<::std::vec::Vec<u8>>,
 }
 
 /// `hadoop.hdfs.datanode.ReceivedDeletedBlockInfoProto`.

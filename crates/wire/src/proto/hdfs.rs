@@ -44,6 +44,18 @@ pub struct AcceptRestoredResponseProto {
     /// Field 1003 `restoredMs`.
     #[prost(uint64, optional, tag = "1003")]
     pub restored_ms: ::core::option::Option<u64>,
+    /// Field 1004 `unreadParities`.
+    #[prost(uint64, optional, tag = "1004")]
+    pub unread_parities: ::core::option::Option<u64>,
+    /// Field 1005 `foundGroups`.
+    #[prost(uint64, optional, tag = "1005")]
+    pub found_groups: ::core::option::Option<u64>,
+    /// Field 1006 `adoptedGroups`.
+    #[prost(uint64, optional, tag = "1006")]
+    pub adopted_groups: ::core::option::Option<u64>,
+    /// Field 1007 `refusedGroups`.
+    #[prost(string, repeated, tag = "1007")]
+    pub refused_groups: ::std::vec::Vec<::std::string::String>,
 }
 
 /// `hadoop.hdfs.AclEntryProto`.

@@ -111,7 +111,9 @@ impl Restored {
         if operator.json {
             let value = restored.map(|it| {
                 json!({"entry": it.sequence, "entry_ms": it.entry_ms,
-                       "restored_ms": it.restored_ms, "accepted": self.accept})
+                       "restored_ms": it.restored_ms, "accepted": self.accept,
+                       "unread_parities": it.unread_parities, "found_groups": it.found_groups,
+                       "adopted_groups": it.adopted_groups, "refused_groups": it.refused_groups})
             });
             crate::say!("{}", json!({"restored": value}));
             return Ok(ExitCode::SUCCESS);
@@ -122,6 +124,15 @@ impl Restored {
         };
         let (entry, at) = (Moment::of_ms(it.entry_ms), Moment::of_ms(it.restored_ms));
         crate::say!("Restored at {at} to entry {} of {entry}", it.sequence);
+        crate::say!(
+            "Contiguous groups that DataNodes have: {} taken over, {} not; {} parities are to be read",
+            it.adopted_groups,
+            it.found_groups,
+            it.unread_parities
+        );
+        for refused in &it.refused_groups {
+            crate::say!("  {refused}");
+        }
         match self.accept {
             true => crate::say!("Accepted: replicas that it does not know are deleted again"),
             false => crate::say!("No replica is deleted until `cairn admin restored --accept`"),

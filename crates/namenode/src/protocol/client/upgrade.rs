@@ -42,6 +42,9 @@ pub async fn upgrade_status(node: &NameNode, call: &Call) -> Answer {
     answer(&pb::UpgradeStatusResponseProto { upgrade_finalized: node.ns.is_finalized() })
 }
 
+/// Groups that are not taken over of which one answer tells.
+const REFUSED_TOLD: usize = 1000;
+
 /// Whether the namespace is one that was restored from a backup; accepting that has replicas deleted again that it does
 /// not know. Cairn's own.
 pub async fn accept_restored(node: &NameNode, call: &Call) -> Answer {
@@ -59,7 +62,13 @@ pub async fn accept_restored(node: &NameNode, call: &Call) -> Answer {
         node.release_deletions();
         tracing::info!(sequence = restored.sequence, "the restored namespace is accepted");
     }
+    let taken_over = node.see_cluster(|cluster| cluster.taken_over());
+    let refused = taken_over.refused.iter().take(REFUSED_TOLD);
     answer(&pb::AcceptRestoredResponseProto {
+        unread_parities: Some(taken_over.unread),
+        found_groups: Some(taken_over.found),
+        adopted_groups: Some(taken_over.adopted),
+        refused_groups: refused.map(|(group, why)| format!("{group}: {why}")).collect(),
         restored: Some(restored.is_some()),
         sequence: restored.map(|restored| restored.sequence),
         entry_ms: restored.map(|restored| restored.entry_ms),

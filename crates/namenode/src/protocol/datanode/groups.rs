@@ -1,8 +1,7 @@
 //! Contiguous groups: orders to encode and rebuild them, what encoders tell, and how a DataNode can have a block that it
 //! lacks (`locateUnits`). All of it is between Cairn's own servers.
 
-use std::collections::BTreeSet;
-
+use cairn_codec::crc::crc32c;
 use cairn_master::Lookup;
 use cairn_master::contiguous::elsewhere::{self, Elsewhere, Viewed};
 use cairn_master::contiguous::{EncodedGroup, Made, MadeMember};
@@ -14,10 +13,12 @@ use cairn_redundancy::groups::prove::Proved;
 use cairn_redundancy::{
     BlockRef, Cluster, Command, EncodeOrder, GroupRebuild, NodeClaim, ProveOrder, StorageHandle,
 };
+use cairn_stripe::group::GroupRecord;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::proto::datanode as dn;
 use cairn_wire::proto::hdfs as pb;
 use cairn_wire::transfer::MAX_ALSO;
+use std::collections::BTreeSet;
 use tracing::warn;
 
 use super::encoder::{Encoder, block};
@@ -215,7 +216,12 @@ pub(super) fn proved(proto: dn::ProvedReplicaProto) -> Proved {
         gs: GenerationStamp(proto.block.gen_stamp),
         len: proto.block.num_bytes(),
     };
-    Proved { block, storage: proto.storage_uuid, crc32c: proto.crc32c }
+    let record = proto.record.and_then(|end| {
+        GroupRecord::from_tail(&end, |bytes| crc32c(0, bytes))
+            .inspect_err(|error| warn!(block = %block.id, %error, "a parity has no record"))
+            .ok()
+    });
+    Proved { block, storage: proto.storage_uuid, crc32c: proto.crc32c, record }
 }
 
 fn made(proto: dn::EncodedGroupProto) -> Option<Made> {

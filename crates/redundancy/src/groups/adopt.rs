@@ -1,0 +1,206 @@
+//! Groups that DataNodes have and a restored namespace does not know. Their parities belong to nothing, so they wait to be
+//! deleted, which is held back. They are read as their disks have them, and end with the record of their group. Where members
+//! need it the group is taken over, and what waited to be deleted of it counts from then on.
+
+use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, GroupFacts};
+use crate::clock::{Now, millis};
+use crate::cluster::Cluster;
+use crate::command::ProveOrder;
+use crate::groups::known::Proving;
+use crate::groups::prove::{PROVES_PER_NODE, Proved};
+use crate::groups::unknown::Unknown;
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::replica::{Changes, ReplicaState, ReportedReplica};
+use crate::slots::Slots;
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use std::collections::BTreeMap;
+
+pub use crate::groups::unknown::{FoundGroup, TakenOver};
+
+/// Heartbeats without news after which all that lives is taken to have told what it has.
+const SETTLED_HEARTBEATS: u32 = 10;
+
+impl Cluster {
+    /// Whether a storage has what belongs to nothing, as far as the namespace knows.
+    pub(crate) fn is_unknown_on(&self, storage: StorageHandle, block: BlockRef) -> bool {
+        !self.blocks.map().is_on(storage, block.id)
+            && self.blocks.next_deletions_from(storage, block).next() == Some(block)
+    }
+
+    /// The storages that have it so.
+    fn unknown_on(&self, block: BlockRef) -> Vec<StorageHandle> {
+        let all = self.blocks.deletions().map(|(storage, _)| storage);
+        all.filter(|storage| self.is_unknown_on(*storage, block)).collect()
+    }
+
+    /// Has DataNodes read the parities that belong to nothing. To be called again and again, as long as nothing is deleted.
+    pub fn ask_for_unknown(&mut self, lookup: &dyn BlockLookup, now: Now) {
+        self.groups.give_up_proving(millis(self.config.pending_timeout), now.mono_ms);
+        let first = BlockRef { id: BlockId::FIRST_HANDLE_BASE, gs: GenerationStamp(0), len: 0 };
+        let mut waiting: Vec<(StorageHandle, BlockRef)> = Vec::new();
+        for (storage, _) in self.blocks.deletions() {
+            let parities = self.blocks.next_deletions_from(storage, first);
+            let parities = parities.take_while(|block| block.id.is_parity());
+            waiting.extend(parities.map(|block| (storage, block)));
+        }
+        self.groups.unknown.unread = 0;
+        for (storage, block) in waiting {
+            let (handle, node) = (block.id.group(), self.storage(storage).node);
+            let found = self.groups.unknown.found.get(&handle);
+            let is_read = found.is_some_and(|found| found.parities.contains_key(&block.id.unit()));
+            if is_read || lookup.group(handle).is_some() {
+                continue;
+            }
+            self.groups.unknown.unread += 1;
+            if self.groups.unknown.seen.insert(block.id) {
+                self.groups.unknown.news_ms = Some(now.mono_ms);
+            }
+            let of_node = self.groups.proving().filter(|(_, proving)| proving.node == node);
+            let is_busy = of_node.count() >= PROVES_PER_NODE;
+            let able = self.node(node).alive && self.node(node).takes_groups;
+            if able && !is_busy && self.groups.proving_of(block.id).is_none() {
+                let (place, since_ms) = (self.life_of(storage), now.mono_ms);
+                self.groups.begin_proving(block.id, Proving { node, place, since_ms });
+                self.work.give(node).proves.push(ProveOrder { block, storage });
+            }
+        }
+    }
+
+    /// The orders to read for a node that can be given while all others wait.
+    pub(crate) fn take_questions(&mut self, node: NodeHandle) -> Vec<ProveOrder> {
+        let Some(mut outbox) = self.work.take_outbox(node) else { return Vec::new() };
+        let proves = std::mem::take(&mut outbox.proves).into_iter();
+        let (asked, others) =
+            proves.partition(|order| self.is_unknown_on(order.storage, order.block));
+        outbox.proves = others;
+        self.work.put_back(node, outbox);
+        self.still_to_prove(asked)
+    }
+
+    /// Takes what a parity that belongs to nothing says of its group.
+    pub(crate) fn note_found(&mut self, proved: &Proved, crc32c: u32) {
+        let (id, gs) = (proved.block.id, proved.block.gs);
+        let Some(record) = &proved.record else { return };
+        let slots = record.schema.data_units()..record.schema.units();
+        let is_its = (record.handle, record.gs) == (id.group(), gs);
+        if !is_its || !slots.contains(&id.unit().as_usize()) {
+            return;
+        }
+        let found = self.groups.unknown.found.entry(id.group()).or_insert_with(|| FoundGroup {
+            record: record.clone(),
+            parities: BTreeMap::new(),
+            refusal: None,
+        });
+        if found.record == *record {
+            found.parities.insert(id.unit(), (proved.block.len, crc32c));
+            self.groups.unknown.news_ms = Some(self.last_event.mono_ms);
+        }
+    }
+
+    /// Whether there was nothing new for a while: all who live have told what they have.
+    pub fn has_found_all(&self, now: Now) -> bool {
+        let rest_ms = millis(SETTLED_HEARTBEATS * self.config.heartbeat_interval);
+        let news_ms = self.groups.unknown.news_ms;
+        news_ms.is_none_or(|news_ms| now.mono_ms.saturating_sub(news_ms) >= rest_ms)
+    }
+
+    /// The groups that parities tell of, and that were not taken over.
+    pub fn found_groups(&self) -> impl Iterator<Item = &FoundGroup> {
+        self.groups.unknown.found.values()
+    }
+
+    /// A group is not taken over as things stand. Returns whether that is new.
+    pub fn refuse_found(&mut self, handle: BlockId, why: &str) -> bool {
+        let found = self.groups.unknown.found.get_mut(&handle);
+        found.is_some_and(|found| found.refusal.replace(why.into()).as_deref() != Some(why))
+    }
+
+    /// Nothing is to be taken over any more.
+    pub fn forget_found(&mut self) {
+        self.groups.unknown = Unknown::default();
+    }
+
+    /// How far it has come.
+    pub fn taken_over(&self) -> TakenOver {
+        let Unknown { found, unread, adopted, .. } = &self.groups.unknown;
+        let refused = found.iter().filter_map(|(id, found)| Some((*id, found.refusal.clone()?)));
+        TakenOver {
+            unread: *unread,
+            found: found.len() as u64,
+            adopted: *adopted,
+            refused: refused.collect(),
+        }
+    }
+
+    /// How many units of a group that was found can be read.
+    pub fn found_units(&self, found: &FoundGroup) -> usize {
+        let parity = |(unit, (len, _)): (&UnitIndex, &(u64, u32))| BlockRef {
+            id: found.record.handle.internal(*unit),
+            gs: found.record.gs,
+            len: *len,
+        };
+        let parities = found.parities.iter().map(parity);
+        let parities = parities.filter(|block| !self.unknown_on(*block).is_empty()).count();
+        let members = found.record.members.iter().flatten();
+        let member = |of: &&cairn_stripe::group::Member| {
+            let block = BlockRef { id: of.id, gs: of.gs, len: of.len };
+            !self.readable_places(of.id).is_empty() || !self.unknown_on(block).is_empty()
+        };
+        parities + members.filter(member).count()
+    }
+
+    /// Whether a block of a file needs a group that it is not in: it has fewer than two copies, or the group that it is in
+    /// does not give it back.
+    pub fn needs_group(&self, lookup: &dyn BlockLookup, id: BlockId, facts: &BlockFacts) -> bool {
+        match facts.group {
+            Some(_) => !self.is_decodable(lookup, id, facts),
+            None => self.readable_places(id).len() < 2,
+        }
+    }
+
+    /// Tells that a group was taken over: what DataNodes have of it is wanted from now on.
+    pub fn group_adopted(&mut self, lookup: &dyn BlockLookup, handle: BlockId) -> Changes {
+        let mut changes = Changes::default();
+        let found = self.groups.unknown.found.remove(&handle);
+        self.groups.unknown.adopted += u64::from(found.is_some());
+        let Some(group) = lookup.group(handle) else { return changes };
+        self.count_adopted(lookup, &group);
+        self.take_needs_of_members(&group);
+        let slots = Slots::of(lookup, handle, &group.facts());
+        for unit in slots.facts.units() {
+            let block = slots.block(unit);
+            for storage in self.unknown_on(block) {
+                self.blocks.take_back(storage, block.id);
+                let state = ReplicaState::Finalized;
+                let replica = ReportedReplica { block, state, crc32c: None };
+                self.take_replica(lookup, storage, replica, None, &mut changes);
+            }
+        }
+        self.check_redundancy(lookup, handle);
+        changes
+    }
+
+    /// Has safe mode count the members as those of a group, before what was unknown of it counts. Those that no file has are
+    /// waited for as well.
+    fn count_adopted(&mut self, lookup: &dyn BlockLookup, group: &GroupFacts) {
+        if !self.safe_mode.is_starting() {
+            return;
+        }
+        let members = || group.slots.iter().flatten();
+        let before = members().filter(|member| {
+            let facts = lookup.block(member.id).filter(|facts| facts.state == BlockState::Complete);
+            member.live
+                && facts.is_some_and(|facts| {
+                    let good = self.count_good(member.id, &facts, self.blocks.of(member.id));
+                    good >= self.safe_min(&facts)
+                })
+        });
+        let before = before.count() as u64;
+        let after = self.safe_blocks(lookup, group.handle, &group.facts());
+        self.safe_mode.add_total(members().filter(|member| !member.live).count() as u64);
+        self.safe_mode.count_safe(before, after);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! What is known of groups that DataNodes have and a restored namespace does not know.
+
+use cairn_stripe::group::GroupRecord;
+use cairn_stripe::{BlockId, UnitIndex};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A group that parities tell of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundGroup {
+    /// What the first of them has told.
+    pub record: GroupRecord,
+    /// Length and CRC32C of each that was read.
+    pub parities: BTreeMap<UnitIndex, (u64, u32)>,
+    /// Why it is not taken over; none before that was judged.
+    pub refusal: Option<String>,
+}
+
+/// How far it has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TakenOver {
+    /// Parities that nobody knows and that were not read yet.
+    pub unread: u64,
+    /// Groups that they tell of, but for those that were taken over.
+    pub found: u64,
+    /// Groups that were taken over.
+    pub adopted: u64,
+    /// Groups that are not taken over as things stand, and why.
+    pub refused: Vec<(BlockId, String)>,
+}
+
+/// What was asked and told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unknown {
+    /// By handle.
+    pub found: BTreeMap<BlockId, FoundGroup>,
+    /// Parities that were seen, whether they were read or not.
+    pub seen: BTreeSet<BlockId>,
+    /// When there was something new, on the monotonic clock.
+    pub news_ms: Option<u64>,
+    /// Parities that were not read yet.
+    pub unread: u64,
+    /// Groups that were taken over.
+    pub adopted: u64,
+}
