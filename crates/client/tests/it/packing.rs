@@ -1,7 +1,7 @@
 //! Small files are packed into containers, and are the same files all the time.
 
 use crate::cluster::*;
-use cairn_client::{ChecksumMode, CreateOptions, FileSystem};
+use cairn_client::{ChecksumMode, CreateOptions, FileSystem, GroupWork};
 use cairn_datanode::DataNodeConfig;
 use cairn_namenode::NameNodeConfig;
 use cairn_namespace::{container, query};
@@ -38,7 +38,9 @@ fn path(number: usize) -> String {
     format!("/packed/{}/f{number}", number % 3)
 }
 
+/// All of them wait before the first are packed: of few that are left over no group of containers may be worth it.
 async fn write_all(fs: &FileSystem) {
+    fs.pause_groups(&[GroupWork::Form], true).await.unwrap();
     for number in 0..FILES {
         let options = CreateOptions {
             create_parents: true,
@@ -47,6 +49,7 @@ async fn write_all(fs: &FileSystem) {
         };
         put(fs, &path(number), &data(number), &options).await.unwrap();
     }
+    fs.pause_groups(&[GroupWork::Form], false).await.unwrap();
 }
 
 /// Packed blocks, and those of them of which plain replicas are left.
