@@ -343,9 +343,11 @@ impl NameNode {
         self.up = true;
         self.own(Configure { settings: settings(self.grouping).into() });
         let blocks = sure(query::blocks_after(&self.store, None, usize::MAX));
-        // It is waited for containers, and not for what is packed in them.
+        // It is waited for containers that are needed, and not for what is packed in them.
+        let lookup = Lookup::new(&self.store);
         let counts = |block: &cairn_namespace::Block| {
-            block.state == Written::Complete && block.packed.is_none()
+            let is_complete = block.state == Written::Complete;
+            is_complete && block.packed.is_none() && !lookup.is_spare(block.id)
         };
         let complete = blocks.iter().filter(|info| counts(&info.block)).count();
         let stamps = blocks.iter().map(|info| info.block.gs);

@@ -2,7 +2,7 @@
 
 use cairn_namespace::group::{Group, Member};
 use cairn_namespace::store::StoreRead;
-use cairn_namespace::{Block, BlockState as Written, block, query, settings};
+use cairn_namespace::{Block, BlockState as Written, block, container, query, settings};
 use cairn_redundancy::{
     BlockFacts, BlockLookup, BlockState, GroupFacts, Layout, SlotFacts, StoragePolicy,
 };
@@ -104,6 +104,16 @@ impl BlockLookup for Lookup<'_> {
         let infos = query::blocks_after(self.store, after, limit)
             .unwrap_or_else(|error| panic!("cannot scan the blocks of the store: {error}"));
         infos.iter().map(|info| (info.block.id, facts(&info.block, &info.redundancy))).collect()
+    }
+
+    fn is_spare(&self, id: BlockId) -> bool {
+        let find = || -> cairn_namespace::Result<bool> {
+            let Some(container) = container::get(self.store, id)? else { return Ok(false) };
+            let block = block::get(self.store, id)?;
+            Ok(block.is_some_and(|block| container.is_spare(&block)))
+        };
+        id.is_container()
+            && find().unwrap_or_else(|error| panic!("cannot look {id} up in the store: {error}"))
     }
 
     fn storage_policy(&self, id: BlockId) -> StoragePolicy {

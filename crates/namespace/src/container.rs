@@ -122,6 +122,11 @@ impl Container {
         )
     }
 
+    /// Whether it may get lost, with its replica: nothing is packed in it, and it is in no group. `block` is its own.
+    pub fn is_spare(&self, block: &Block) -> bool {
+        !self.is_needed() && block.group.is_none()
+    }
+
     /// Whether what is packed in it is to go into other containers.
     pub fn is_emptying(&self) -> bool {
         matches!(self.state, ContainerState::Emptying { .. })

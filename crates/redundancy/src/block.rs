@@ -259,6 +259,11 @@ pub trait BlockLookup {
         facts.units().into_iter().all(|unit| self.unit_crc(id, unit).is_some())
     }
 
+    /// Whether a complete block may get lost: a container of small blocks in which nothing is packed, and that is in no group.
+    fn is_spare(&self, _id: BlockId) -> bool {
+        false
+    }
+
     /// Whether a generation stamp is one that this namespace has not given out yet: a sign that the
     /// NameNode was started with an old state.
     fn is_future(&self, gs: GenerationStamp) -> bool;

@@ -462,9 +462,9 @@ impl Cluster {
         id: BlockId,
         facts: &BlockFacts,
     ) -> u64 {
-        // It is waited for containers, and not for what is packed in them.
+        // It is waited for containers that are needed, and not for what is packed in them.
         let is_counted = facts.state == BlockState::Complete && facts.packed.is_none();
-        if !self.safe_mode.is_starting() || !is_counted {
+        if !self.safe_mode.is_starting() || !is_counted || lookup.is_spare(id) {
             return 0;
         }
         let slots = Slots::of(lookup, id, facts);

@@ -99,7 +99,7 @@ pub(crate) fn namesystem_options(
 }
 
 /// Complete blocks and groups, which safe mode waits for: all but the last ones of open files, and of those that were
-/// removed while they were open and that snapshots have.
+/// removed while they were open and that snapshots have; and but for containers that may get lost.
 pub(super) fn complete_blocks(store: &dyn StoreRead) -> cairn_namespace::Result<u64> {
     const PAGE: usize = 1000;
     let mut open = query::incomplete_held_blocks(store)?;
@@ -118,8 +118,10 @@ pub(super) fn complete_blocks(store: &dyn StoreRead) -> cairn_namespace::Result<
     loop {
         let containers = query::containers_after(store, after, PAGE)?;
         for container in &containers {
-            let block = block::get(store, container.id)?;
-            open += u64::from(block.is_some_and(|block| block.state != BlockState::Complete));
+            if let Some(block) = block::get(store, container.id)? {
+                let is_open = block.state != BlockState::Complete;
+                open += u64::from(is_open || container.is_spare(&block));
+            }
         }
         match containers.last() {
             Some(last) if containers.len() == PAGE => after = Some(last.id),

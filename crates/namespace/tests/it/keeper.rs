@@ -113,7 +113,8 @@ impl Keeper {
             Effect::GroupFormed { .. } | Effect::GroupChanged { .. } => {
                 let is = GroupIs::of(&query::group(store, id).unwrap().unwrap());
                 let known = self.groups.get_mut(&id.0).unwrap();
-                assert!(known.1 != is, "{effect:?}");
+                // One that was dissolved may be superseded.
+                assert!(known.1 != is || is == GroupIs::Ending, "{effect:?}");
                 known.1 = is;
                 return;
             }

@@ -45,7 +45,20 @@ type Class = (PolicyId, u8);
 struct Candidate {
     parent: InodeId,
     block: PackedBlock,
-    due_ms: u64,
+    /// When it was due, elapsed ms.
+    since_ms: u64,
+}
+
+impl Candidate {
+    /// When it was due to wait for others. What a container is rid of waits for nobody.
+    fn due_ms(&self) -> u64 {
+        if self.block.from.is_some() { 0 } else { self.since_ms }
+    }
+
+    /// Whether it is in a container that cannot end because of it, and has waited for others in vain.
+    fn is_stuck(&self, patience_ms: u64, elapsed_ms: u64) -> bool {
+        self.block.from.is_some() && self.since_ms.saturating_add(patience_ms) <= elapsed_ms
+    }
 }
 
 /// What is gathered.
@@ -63,8 +76,9 @@ impl Gather {
         *self = Gather::default();
     }
 
-    /// Blocks that were to go into another container and may not be packed any more, since this was asked last: another
-    /// storage policy is in force for them by now, or what is left of their files is kept otherwise.
+    /// Blocks that were to go into another container and are to be plain again, since this was asked last: they may not be
+    /// packed any more, for another storage policy is in force for them by now, or what is left of their files is kept
+    /// otherwise; or they have waited in vain for others to be in a group with.
     pub fn take_stuck(&mut self) -> Vec<BlockId> {
         std::mem::take(&mut self.stuck)
     }
@@ -109,7 +123,10 @@ impl Gather {
                 continue;
             }
             candidates.sort_by_key(|of| (of.parent, of.block.id));
-            let Some(dealt) = deal(candidates, &policy, (rules, pays), look.now.elapsed_ms) else {
+            let elapsed_ms = look.now.elapsed_ms;
+            let Some(dealt) = deal(candidates, &policy, (rules, pays), elapsed_ms) else {
+                let in_vain = |of: &mut Candidate| of.is_stuck(rules.patience_ms, elapsed_ms);
+                self.stuck.extend(candidates.extract_if(.., in_vain).map(|of| of.block.id));
                 continue;
             };
             let proposals = placed(look, *class, policy.schema.units(), &dealt)?;
@@ -166,10 +183,8 @@ fn candidate(
     if !may_be_packed(look.store, &block, policy)? {
         return Ok(None);
     }
-    // What a container is rid of waits for nobody.
-    let due_ms = if from.is_some() { 0 } else { waiting.due_ms };
-    let parent = inode.parent;
-    Ok(Some(((policy, storage_policy), Candidate { parent, block, due_ms })))
+    let candidate = Candidate { parent: inode.parent, block, since_ms: waiting.due_ms };
+    Ok(Some(((policy, storage_policy), candidate)))
 }
 
 /// The first of some candidates, dealt out to the containers of a group; nothing if they are not enough yet, or so unequal
@@ -190,7 +205,7 @@ fn deal(
         }
         (taken, sum) = (taken + 1, sum + candidate.block.len);
     }
-    let oldest_ms = candidates.iter().map(|of| of.due_ms).min().unwrap_or(u64::MAX);
+    let oldest_ms = candidates.iter().map(Candidate::due_ms).min().unwrap_or(u64::MAX);
     let is_enough = sum >= wanted || taken == k * PACKED_MAX;
     if taken < k || !is_enough && oldest_ms.saturating_add(rules.patience_ms) > elapsed_ms {
         return None;
@@ -276,7 +291,7 @@ mod tests {
                 crc32c: 0,
                 from: None,
             },
-            due_ms: 1000,
+            since_ms: 1000,
         };
         (0..).zip(lens).map(candidate).collect()
     }
@@ -317,5 +332,18 @@ mod tests {
         assert_eq!(dealt(&[900, 900, 900], 1500), Some(vec![900; 3]));
         assert_eq!(dealt(&[900, 900], 10_000), None, "too few for a group");
         assert_eq!(dealt(&[1000, 1000, 1000], 0), Some(vec![1000; 3]));
+    }
+
+    /// Seed 700036 with `--packing`: the two that were left in a container kept it from ending, for ever.
+    #[test]
+    fn what_a_container_is_rid_of_waits_no_longer_than_patience_has_it() {
+        let from = Some(BlockId(9));
+        let [plain, rid] = [None, from].map(|from| {
+            let [of] = candidates(&[900]).try_into().unwrap();
+            Candidate { block: PackedBlock { from, ..of.block }, ..of }
+        });
+        assert_eq!((plain.due_ms(), rid.due_ms()), (1000, 0));
+        assert_eq!([1499, 1500].map(|now| rid.is_stuck(500, now)), [false, true]);
+        assert!(!plain.is_stuck(500, 10_000));
     }
 }
