@@ -47,6 +47,18 @@ fn containers_that_no_group_would_take_are_not_written_again_and_again() {
     }
 }
 
+/// The disk of a container is lost while the NameNode is down, before anything is packed in it.
+#[test]
+fn a_start_does_not_wait_for_a_container_that_nobody_needs() {
+    assert_eq!(run(700_455, options(), &mut Right).violation, None);
+}
+
+/// Two blocks are left in a container of which too much is dead, too few for the containers of a group.
+#[test]
+fn what_finds_no_others_does_not_keep_the_container_that_it_is_to_leave() {
+    assert_eq!(run(700_036, options(), &mut Right).violation, None);
+}
+
 /// The packer slips by a slot, and says what it has meant to write.
 #[derive(Default)]
 struct ShiftedByASlot;
