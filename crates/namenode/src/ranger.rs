@@ -32,6 +32,9 @@ use policy::{Policies, PolicyError, Request, Said};
 use roles::Roles;
 use tags::Tags;
 
+/// Reads a document, and its version.
+type ReadDocument<T> = fn(&RangerConfig, &[u8]) -> Result<(i64, T), String>;
+
 /// Bytes of the longest answer, or file, that is read.
 const LEN_MAX: usize = 256 << 20;
 /// The folder of snapshots.
@@ -178,7 +181,7 @@ impl Ranger {
         place: &Place,
         document: &Document,
         known: i64,
-        read: fn(&RangerConfig, &[u8]) -> Result<(i64, T), String>,
+        read: ReadDocument<T>,
     ) -> Result<Option<Arc<T>>, String> {
         let config = &self.config;
         let proof = match &config.credentials {
@@ -266,11 +269,7 @@ impl RangerConfig {
     }
 
     /// What was kept of a document.
-    fn kept<T>(
-        &self,
-        document: &Document,
-        read: fn(&RangerConfig, &[u8]) -> Result<(i64, T), String>,
-    ) -> Result<Arc<T>, String> {
+    fn kept<T>(&self, document: &Document, read: ReadDocument<T>) -> Result<Arc<T>, String> {
         let text = read_file(&self.file(document)).map_err(|error| error.to_string())?;
         read(self, &text).map(|(_, kept)| Arc::new(kept))
     }

@@ -69,7 +69,7 @@ impl Place {
     /// Its bytes and CRCs.
     pub(super) async fn read(&self, node: &Arc<Node>) -> Result<Unpacked> {
         let read = Place::read_run(&[self], node).await.pop();
-        read.unwrap_or_else(|| Err(DataNodeError::Stopped))
+        read.unwrap_or(Err(DataNodeError::Stopped))
     }
 
     /// Those of a run in one container: from the first replica of that which has them as they are recorded, or decoded.

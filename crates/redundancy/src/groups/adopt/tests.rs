@@ -63,13 +63,16 @@ fn record() -> GroupRecord {
 /// The replicas that nodes are told to read.
 fn asked(world: &mut World) -> Vec<(usize, ProveOrder)> {
     world.cluster.ask_for_unknown(&world.blocks, world.now);
-    let commands = world.run(3000, &[]);
-    let all = commands.into_iter().flat_map(|(node, all)| all.into_iter().map(move |c| (node, c)));
-    all.flat_map(|(node, command)| match command {
-        Command::Prove(orders) => orders.into_iter().map(|order| (node, order)).collect(),
-        other => panic!("nothing else is told: {other:?}"),
-    })
-    .collect::<Vec<_>>()
+    let mut asked = Vec::new();
+    for (node, commands) in world.run(3000, &[]) {
+        for command in commands {
+            let Command::Prove(orders) = command else {
+                panic!("nothing else is told: {command:?}");
+            };
+            asked.extend(orders.into_iter().map(|order| (node, order)));
+        }
+    }
+    asked
 }
 
 fn tell(world: &mut World, (node, order): (usize, ProveOrder), record: Option<GroupRecord>) {
