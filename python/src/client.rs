@@ -1,13 +1,12 @@
 //! A file system: names, attributes, opening files, reading many ranges at a time.
 
-use crate::directory::Directory;
+use crate::directory::{Directory, describe};
 use crate::error::os_error;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use bytes::Bytes;
 use cairn_client::{
-    Blocking, ChecksumMode, ClientError, CreateOptions, FileStatus, FileSystem, FileType, Kept,
-    RangeOptions, Result,
+    Blocking, ChecksumMode, ClientError, CreateOptions, FileSystem, Kept, RangeOptions, Result,
 };
 use cairn_conf::trace;
 use pyo3::exceptions::PyValueError;
@@ -306,29 +305,6 @@ impl Client {
         }
         Ok(told)
     }
-}
-
-/// What fsspec calls the details of a path.
-pub(crate) fn describe<'py>(py: Python<'py>, status: &FileStatus) -> PyResult<Bound<'py, PyDict>> {
-    let kind = match status.file_type {
-        FileType::Directory => "directory",
-        FileType::File => "file",
-        FileType::Symlink => "link",
-    };
-    let told = PyDict::new(py);
-    told.set_item("name", &status.path)?;
-    told.set_item("size", status.len)?;
-    told.set_item("type", kind)?;
-    told.set_item("mode", status.permission)?;
-    told.set_item("owner", &status.owner)?;
-    told.set_item("group", &status.group)?;
-    told.set_item("mtime", status.modification_time_ms as f64 / 1000.0)?;
-    told.set_item("atime", status.access_time_ms as f64 / 1000.0)?;
-    told.set_item("replication", status.replication)?;
-    told.set_item("block_size", status.block_size)?;
-    told.set_item("file_id", status.file_id)?;
-    told.set_item("ec_policy", status.policy.as_ref().map(|policy| policy.name.to_string()))?;
-    Ok(told)
 }
 
 /// Each file is opened once, however many ranges are read of it.

@@ -1,8 +1,7 @@
-//! A directory whose short files are read many at a time.
+//! Entries of directories as Python has them, and a directory whose short files are read many at a time.
 
-use crate::client::describe;
 use crate::error::os_error;
-use cairn_client::{Blocking, DirectoryReader, Kept};
+use cairn_client::{Blocking, DirectoryReader, FileStatus, FileType, Kept};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::{Mutex, PoisonError};
@@ -35,4 +34,27 @@ impl Directory {
         let bytes = bytes.map(|bytes| PyBytes::new(py, &bytes));
         Ok(Some((describe(py, &status)?, bytes)))
     }
+}
+
+/// What fsspec calls the details of a path.
+pub(crate) fn describe<'py>(py: Python<'py>, status: &FileStatus) -> PyResult<Bound<'py, PyDict>> {
+    let kind = match status.file_type {
+        FileType::Directory => "directory",
+        FileType::File => "file",
+        FileType::Symlink => "link",
+    };
+    let told = PyDict::new(py);
+    told.set_item("name", &status.path)?;
+    told.set_item("size", status.len)?;
+    told.set_item("type", kind)?;
+    told.set_item("mode", status.permission)?;
+    told.set_item("owner", &status.owner)?;
+    told.set_item("group", &status.group)?;
+    told.set_item("mtime", status.modification_time_ms as f64 / 1000.0)?;
+    told.set_item("atime", status.access_time_ms as f64 / 1000.0)?;
+    told.set_item("replication", status.replication)?;
+    told.set_item("block_size", status.block_size)?;
+    told.set_item("file_id", status.file_id)?;
+    told.set_item("ec_policy", status.policy.as_ref().map(|policy| policy.name.to_string()))?;
+    Ok(told)
 }

@@ -7,7 +7,7 @@ pub(crate) mod group_checksum;
 mod peer_checksum;
 pub(crate) mod read_block;
 mod read_error;
-mod read_many;
+pub(crate) mod read_many;
 pub(crate) mod reconstruct;
 pub(crate) mod send;
 pub(crate) mod short_circuit;

@@ -209,7 +209,7 @@ async fn dispatch(
             None => Ok(false),
         },
         Op::ReadBlock => match admitted(node, stream, op, body).await? {
-            Some(request) => ops::read_block::serve(node, stream, request).await,
+            Some(request) => ops::read_many::serve(node, stream, request).await,
             None => Ok(false),
         },
         Op::TransferBlock => match admitted(node, stream, op, body).await? {

@@ -3,7 +3,6 @@
 use super::FileSystem;
 use crate::error::{ClientError, Result};
 use crate::protocol::convert;
-use crate::read::directory::DirectoryReader;
 use crate::types::*;
 use cairn_wire::proto::hdfs::*;
 use std::collections::VecDeque;
@@ -23,12 +22,6 @@ impl FileSystem {
     /// Asks for the next page when the last is used up.
     pub fn list(&self, path: &str) -> Listing {
         Listing { pages: Pages::new(self, path, None), page: VecDeque::new() }
-    }
-
-    /// As [`FileSystem::list`], with the bytes of short files, which are read many at a time where the servers are
-    /// Cairn's.
-    pub fn read_directory(&self, path: &str) -> DirectoryReader {
-        DirectoryReader::new(self, path)
     }
 
     /// Makes a directory with the permission bits (less the umask) and all missing parents. True also

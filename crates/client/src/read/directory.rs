@@ -42,6 +42,14 @@ enum Wanted {
     Block(Box<Located>),
 }
 
+impl FileSystem {
+    /// As [`FileSystem::list`], with the bytes of short files, which are read many at a time where the servers are
+    /// Cairn's.
+    pub fn read_directory(&self, path: &str) -> DirectoryReader {
+        DirectoryReader::new(self, path)
+    }
+}
+
 impl DirectoryReader {
     pub(crate) fn new(fs: &FileSystem, path: &str) -> DirectoryReader {
         DirectoryReader {

@@ -1,7 +1,6 @@
 //! READ_BLOCK.
 
 use super::answer::{answer_error, is_hang_up};
-use super::read_many;
 use super::send::{Packets, Range, Sending, hear_verdict};
 use super::virtual_block;
 use crate::dataset::{Block, Checksum, DiskReader, ReadView, blocking};
@@ -33,9 +32,6 @@ pub(crate) async fn serve(
     let block = messages::block(&request.header.base_header.block);
     let is_client = !request.header.client_name.is_empty();
     let is_marked = request.from_server();
-    if is_client && !is_marked && !request.also.is_empty() {
-        return read_many::serve(node, stream, &request, &block).await;
-    }
     if !is_marked && let Err(error) = virtual_block::check_unfenced(node, &block) {
         return refuse(node, stream, &error).await;
     }

@@ -4,7 +4,7 @@
 //! then what is packed, by its place: a range of a container is read for many. What cannot be had so is refused by itself;
 //! its reader asks for it as for any other.
 
-use super::read_block::send_here;
+use super::read_block::{self, send_here};
 use super::send::hear_verdict;
 use super::virtual_block;
 use crate::dataset::Block;
@@ -16,9 +16,23 @@ use cairn_wire::proto::hdfs::{BlockOpResponseProto, OpReadBlockProto, Status};
 use cairn_wire::transfer::MAX_ALSO;
 use std::sync::Arc;
 
+/// Serves a request, of one block or of many.
+pub(crate) async fn serve(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    request: OpReadBlockProto,
+) -> Result<bool> {
+    let is_client = !request.header.client_name.is_empty();
+    if !is_client || request.from_server() || request.also.is_empty() {
+        return read_block::serve(node, stream, request).await;
+    }
+    let first = messages::block(&request.header.base_header.block);
+    serve_many(node, stream, &request, &first).await
+}
+
 /// Sends all that can be had, then reads the client's verdict. `first` is the block that the request names, for which its
 /// token was looked at.
-pub(super) async fn serve(
+async fn serve_many(
     node: &Arc<Node>,
     stream: &mut TransferStream,
     request: &OpReadBlockProto,

@@ -62,6 +62,7 @@ pub async fn take_over(op: &impl Op, news: &mut Vec<AdoptNews>) -> Result<bool, 
     news.extend(refused);
     for command in commands {
         let (handle, is_whole) = (command.handle, command.parities.iter().all(Option::is_some));
+        // Rests on nothing: it compares all that the store knows, and what the cluster knows is only who needs it.
         match op.submit(Submission::own(command)).await? {
             Outcome::Done => news.push(AdoptNews::Adopted { group: handle, is_whole }),
             Outcome::GroupRefused(why) => {

@@ -11,8 +11,6 @@
 
 use serde_json::Value;
 
-use super::tags::Tag;
-
 /// Policies, values of a policy, and items of one, that are taken at most.
 const POLICIES_MAX: usize = 100_000;
 const LIST_MAX: usize = 100_000;
@@ -94,6 +92,15 @@ struct Item {
     roles: Vec<String>,
     accesses: u8,
     has_conditions: bool,
+}
+
+/// A tag of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// Its name.
+    pub name: String,
+    /// Whether it is there at any time.
+    pub is_certain: bool,
 }
 
 /// What is asked for.

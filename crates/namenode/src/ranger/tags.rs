@@ -5,7 +5,7 @@
 use serde_json::Value;
 use std::collections::HashMap;
 
-use super::policy::{Paths, PolicyError, Request, list};
+use super::policy::{Paths, PolicyError, Request, Tag, list};
 
 /// The tags of a service's paths.
 #[derive(Clone, Debug, Default)]
@@ -15,15 +15,6 @@ pub struct Tags {
     /// Their version.
     pub version: i64,
     places: Vec<(Paths, Vec<Tag>)>,
-}
-
-/// A tag of a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tag {
-    /// Its name.
-    pub name: String,
-    /// Whether it is there at any time.
-    pub is_certain: bool,
 }
 
 impl Tags {

@@ -43,17 +43,17 @@ impl Cluster {
             let parities = parities.take_while(|block| block.id.is_parity());
             waiting.extend(parities.map(|block| (storage, block)));
         }
-        self.groups.unknown.unread = 0;
+        self.groups.unknown_mut().unread = 0;
         for (storage, block) in waiting {
             let (handle, node) = (block.id.group(), self.storage(storage).node);
-            let found = self.groups.unknown.found.get(&handle);
+            let found = self.groups.unknown().found.get(&handle);
             let is_read = found.is_some_and(|found| found.parities.contains_key(&block.id.unit()));
             if is_read || lookup.group(handle).is_some() {
                 continue;
             }
-            self.groups.unknown.unread += 1;
-            if self.groups.unknown.seen.insert(block.id) {
-                self.groups.unknown.news_ms = Some(now.mono_ms);
+            self.groups.unknown_mut().unread += 1;
+            if self.groups.unknown_mut().seen.insert(block.id) {
+                self.groups.unknown_mut().news_ms = Some(now.mono_ms);
             }
             let of_node = self.groups.proving().filter(|(_, proving)| proving.node == node);
             let is_busy = of_node.count() >= PROVES_PER_NODE;
@@ -86,43 +86,41 @@ impl Cluster {
         if !is_its || !slots.contains(&id.unit().as_usize()) {
             return;
         }
-        let found = self.groups.unknown.found.entry(id.group()).or_insert_with(|| FoundGroup {
-            record: record.clone(),
-            parities: BTreeMap::new(),
-            refusal: None,
+        let found = self.groups.unknown_mut().found.entry(id.group()).or_insert_with(|| {
+            FoundGroup { record: record.clone(), parities: BTreeMap::new(), refusal: None }
         });
         if found.record == *record {
             found.parities.insert(id.unit(), (proved.block.len, crc32c));
-            self.groups.unknown.news_ms = Some(self.last_event.mono_ms);
+            self.groups.unknown_mut().news_ms = Some(self.last_event.mono_ms);
         }
     }
 
     /// Whether there was nothing new for a while: all who live have told what they have.
     pub fn has_found_all(&self, now: Now) -> bool {
         let rest_ms = millis(SETTLED_HEARTBEATS * self.config.heartbeat_interval);
-        let news_ms = self.groups.unknown.news_ms;
+        let news_ms = self.groups.unknown().news_ms;
         news_ms.is_none_or(|news_ms| now.mono_ms.saturating_sub(news_ms) >= rest_ms)
     }
 
     /// The groups that parities tell of, and that were not taken over.
     pub fn found_groups(&self) -> impl Iterator<Item = &FoundGroup> {
-        self.groups.unknown.found.values()
+        self.groups.unknown().found.values()
     }
 
     /// A group is not taken over as things stand. Returns whether that is new.
     pub fn refuse_found(&mut self, handle: BlockId, why: &str) -> bool {
-        let found = self.groups.unknown.found.get_mut(&handle);
+        let found = self.groups.unknown_mut().found.get_mut(&handle);
         found.is_some_and(|found| found.refusal.replace(why.into()).as_deref() != Some(why))
     }
 
     /// Nothing is to be taken over any more.
     pub fn forget_found(&mut self) {
-        self.groups.unknown = Unknown::default();
+        *self.groups.unknown_mut() = Unknown::default();
     }
 
     /// How far it has come.
     pub fn taken_over(&self) -> TakenOver {
-        let Unknown { found, unread, adopted, .. } = &self.groups.unknown;
+        let Unknown { found, unread, adopted, .. } = self.groups.unknown();
         let refused = found.iter().filter_map(|(id, found)| Some((*id, found.refusal.clone()?)));
         TakenOver {
             unread: *unread,
@@ -161,8 +159,8 @@ impl Cluster {
     /// Tells that a group was taken over: what DataNodes have of it is wanted from now on.
     pub fn group_adopted(&mut self, lookup: &dyn BlockLookup, handle: BlockId) -> Changes {
         let mut changes = Changes::default();
-        let found = self.groups.unknown.found.remove(&handle);
-        self.groups.unknown.adopted += u64::from(found.is_some());
+        let found = self.groups.unknown_mut().found.remove(&handle);
+        self.groups.unknown_mut().adopted += u64::from(found.is_some());
         let Some(group) = lookup.group(handle) else { return changes };
         self.count_adopted(lookup, &group);
         self.take_needs_of_members(&group);

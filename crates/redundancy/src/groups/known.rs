@@ -72,10 +72,20 @@ pub(crate) struct Groups {
     /// The last of the groups with surplus that were looked at.
     looked_at: Option<BlockId>,
     /// What DataNodes have that a restored namespace does not know.
-    pub(crate) unknown: Unknown,
+    unknown: Unknown,
 }
 
 impl Groups {
+    /// What DataNodes have that a restored namespace does not know.
+    pub(crate) fn unknown(&self) -> &Unknown {
+        &self.unknown
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn unknown_mut(&mut self) -> &mut Unknown {
+        &mut self.unknown
+    }
+
     /// An attempt is under way from now on.
     pub(crate) fn begin(&mut self, handle: BlockId, attempt: Attempt) {
         self.attempts.insert(handle, attempt);

@@ -47,7 +47,7 @@ pub fn handle_now(node: &NameNode, call: &Call, caller: &Caller) -> Option<Answe
         "getFileInfo" => read::get_file_info(node, call, caller),
         "getFileLinkInfo" => read::get_file_link_info(node, call, caller),
         "getLocatedFileInfo" => read::get_located_file_info(node, call, caller),
-        "getListing" => read::get_listing(node, call, caller),
+        "getListing" => to_read::get_listing(node, call, caller),
         _ => return None,
     })
 }

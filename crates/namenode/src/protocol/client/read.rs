@@ -270,23 +270,6 @@ fn locations_of(
     found.map(locate).transpose()
 }
 
-/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getListing`.
-pub fn get_listing(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
-    let request: pb::GetListingRequestProto = call.decode()?;
-    let (path, after) = (&request.src, &request.start_after);
-    let is_reserved = node.ns.read(|store| query::is_reserved_root(store, caller, path))?;
-    let read_up_to = request.read_up_to.filter(|_| !request.need_location && !is_reserved);
-    if let Some(read_up_to) = read_up_to {
-        let dir_list = super::to_read::listing(node, call, caller, (path, after), read_up_to)?;
-        return answer(&pb::GetListingResponseProto { dir_list });
-    }
-    if !request.need_location && !is_reserved {
-        return super::listing::encoded(node, caller, path, after);
-    }
-    let dir_list = listing(node, call, caller, path, after, request.need_location)?;
-    answer(&pb::GetListingResponseProto { dir_list })
-}
-
 /// One page of a directory, or a file by itself; `None` if nothing is there.
 pub(super) fn listing(
     node: &NameNode,

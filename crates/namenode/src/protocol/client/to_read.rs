@@ -7,12 +7,29 @@ use cairn_wire::proto::hdfs as pb;
 
 use super::read::{self, find, issuer, touch};
 use crate::node::NameNode;
-use crate::refusal::Refusal;
+use crate::refusal::{Answer, Refusal, answer};
+
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getListing`.
+pub fn get_listing(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
+    let request: pb::GetListingRequestProto = call.decode()?;
+    let (path, after) = (&request.src, &request.start_after);
+    let is_reserved = node.ns.read(|store| query::is_reserved_root(store, caller, path))?;
+    let read_up_to = request.read_up_to.filter(|_| !request.need_location && !is_reserved);
+    if let Some(read_up_to) = read_up_to {
+        let dir_list = listing(node, call, caller, (path, after), read_up_to)?;
+        return answer(&pb::GetListingResponseProto { dir_list });
+    }
+    if !request.need_location && !is_reserved {
+        return super::listing::encoded(node, caller, path, after);
+    }
+    let dir_list = read::listing(node, call, caller, path, after, request.need_location)?;
+    answer(&pb::GetListingResponseProto { dir_list })
+}
 
 /// As [`read::listing`], with the blocks and tokens of files with at most `read_up_to` bytes. Not of those that the caller
 /// may not read, that are open or striped, or that have more than a block or none that can be read: who opens one of these
 /// hears why.
-pub(super) fn listing(
+fn listing(
     node: &NameNode,
     call: &Call,
     caller: &Caller,
