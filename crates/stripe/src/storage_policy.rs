@@ -55,9 +55,8 @@ impl StoragePolicy {
 
     /// In the place of [`StoragePolicy::HOT`] for new blocks that will soon be in a group: one replica on a disk, not on
     /// the writer's own machine if there are others, so that the blocks of a file are on different ones; the rest in
-    /// memory until the group's parities are there. No inode has it.
-    pub const HOT_IN_MEMORY: StoragePolicy =
-        policy(7, "HOT", &[RamDisk, Disk, RamDisk], &[Disk], &[Disk]);
+    /// memory until the group's parities are there. In the end all are on disks. No inode has it.
+    pub const HOT_IN_MEMORY: StoragePolicy = policy(7, "HOT", &[RamDisk, Disk], &[Disk], &[Disk]);
 
     /// All policies in the order of their numbers.
     pub const ALL: [StoragePolicy; 8] = [
