@@ -53,9 +53,11 @@ import org.apache.hadoop.security.UserGroupInformation;
  * lost URI PATH            replicas and units that the files below a folder lack
  * live URI                 DataNodes that are live
  * preads URI PATH N LEN [AT_ONCE]   reads at N random places: the median, 99th percentile and longest second, and all
- * looks URI PATH N LEN AT_ONCE     the same: the seconds of each read, in ascending order
+ * looks URI PATH N LEN AT_ONCE [FROM TO]   the same, within a range of the file: the seconds of each read, in ascending order
+ * places URI PATH          each block as OFFSET,LENGTH,HOST:PORT,...
  * write URI FOLDER N LEN AT_ONCE    writes N files of LEN bytes
  * read URI FOLDER N AT_ONCE         reads them
+ * opens URI FOLDER N READS AT_ONCE  reads as many of N files, chosen at random: as with preads
  * calls URI N AT_ONCE      N calls on one connection
  * connections URI N        makes N connections, one after the other, each for one call, as who runs this program
  * connections URI N TOKEN  the same with a delegation token alone, which it gets for that
@@ -133,14 +135,28 @@ public final class BenchClient {
         int atOnce = w.length > 5 ? Integer.parseInt(w[5]) : 1;
         int count = Integer.parseInt(w[3]);
         double[] seconds = new double[count];
-        double all = preads(system(w[1]), new Path(w[2]), seconds, Integer.parseInt(w[4]), atOnce);
-        return "%.6f %.6f %.6f %.6f"
-            .formatted(seconds[count / 2], seconds[count * 99 / 100], seconds[count - 1], all);
+        DistributedFileSystem fs = system(w[1]);
+        Path path = new Path(w[2]);
+        long to = fs.getFileStatus(path).getLen();
+        double all = preads(fs, path, seconds, Integer.parseInt(w[4]), atOnce, 0, to);
+        return of(seconds, all);
       }
       case "looks" -> {
         double[] seconds = new double[Integer.parseInt(w[3])];
-        preads(system(w[1]), new Path(w[2]), seconds, Integer.parseInt(w[4]), Integer.parseInt(w[5]));
+        DistributedFileSystem fs = system(w[1]);
+        Path path = new Path(w[2]);
+        long from = w.length > 6 ? Long.parseLong(w[6]) : 0;
+        long to = w.length > 7 ? Long.parseLong(w[7]) : fs.getFileStatus(path).getLen();
+        preads(fs, path, seconds, Integer.parseInt(w[4]), Integer.parseInt(w[5]), from, to);
         return Arrays.stream(seconds).mapToObj("%.6f"::formatted).collect(Collectors.joining(" "));
+      }
+      case "places" -> {
+        DistributedFileSystem fs = system(w[1]);
+        List<String> blocks = new ArrayList<>();
+        for (BlockLocation block : fs.getFileBlockLocations(new Path(w[2]), 0, Long.MAX_VALUE)) {
+          blocks.add(block.getOffset() + "," + block.getLength() + "," + String.join(",", block.getNames()));
+        }
+        return String.join(" ", blocks);
       }
       case "write" -> {
         long length = Long.parseLong(w[4]);
@@ -168,6 +184,11 @@ public final class BenchClient {
         return connections(user, URI.create(w[1]), Integer.parseInt(w[2]));
       }
       case "read" -> all(system(w[1]), w[2], Integer.parseInt(w[3]), Integer.parseInt(w[4]), BenchClient::read);
+      case "opens" -> {
+        double[] seconds = new double[Integer.parseInt(w[4])];
+        double all = opens(system(w[1]), w[2], Integer.parseInt(w[3]), seconds, Integer.parseInt(w[5]));
+        return of(seconds, all);
+      }
       default -> throw new IOException("unknown command " + w[0]);
     }
     return "";
@@ -288,12 +309,13 @@ public final class BenchClient {
     fs.addErasureCodingPolicies(new ErasureCodingPolicy[] {new ErasureCodingPolicy(schema, cell)});
   }
 
-  /** Fills in how long each read took, sorted; the seconds of all. */
+  /** Fills in how long each read took, sorted, of what is in a range of the file; the seconds of all. */
   private static double preads(
-      DistributedFileSystem fs, Path path, double[] seconds, int length, int atOnce) throws IOException {
+      DistributedFileSystem fs, Path path, double[] seconds, int length, int atOnce, long from, long to)
+      throws IOException {
     long begin = System.nanoTime();
     try (FSDataInputStream in = fs.open(path)) {
-      long places = fs.getFileStatus(path).getLen() - length;
+      long places = to - from - length;
       threads(
           atOnce,
           thread -> {
@@ -301,7 +323,7 @@ public final class BenchClient {
             Random random = new Random(thread);
             for (int i = thread; i < seconds.length; i += atOnce) {
               long start = System.nanoTime();
-              in.readFully(random.nextLong(places), buffer);
+              in.readFully(from + random.nextLong(places), buffer);
               seconds[i] = (System.nanoTime() - start) / 1e9;
             }
           });
@@ -309,6 +331,31 @@ public final class BenchClient {
     double all = (System.nanoTime() - begin) / 1e9;
     Arrays.sort(seconds);
     return all;
+  }
+
+  /** Fills in how long it took to open and read each file, sorted; the seconds of all. */
+  private static double opens(DistributedFileSystem fs, String folder, int files, double[] seconds, int atOnce)
+      throws IOException {
+    long begin = System.nanoTime();
+    threads(
+        atOnce,
+        thread -> {
+          Random random = new Random(thread);
+          for (int i = thread; i < seconds.length; i += atOnce) {
+            long start = System.nanoTime();
+            read(fs, new Path(folder + "/" + random.nextInt(files)));
+            seconds[i] = (System.nanoTime() - start) / 1e9;
+          }
+        });
+    double all = (System.nanoTime() - begin) / 1e9;
+    Arrays.sort(seconds);
+    return all;
+  }
+
+  /** The median, the 99th percentile and the longest of sorted times, and the time of all. */
+  private static String of(double[] sorted, double all) {
+    int count = sorted.length;
+    return "%.6f %.6f %.6f %.6f".formatted(sorted[count / 2], sorted[count * 99 / 100], sorted[count - 1], all);
   }
 
   private static void copy(InputStream in, OutputStream out) throws IOException {
