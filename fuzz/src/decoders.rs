@@ -1,8 +1,8 @@
 //! What must hold for any bytes from outside: nothing panics, nothing is allocated for a length
 //! that did not arrive, and what was understood means the same when it is written again.
 //!
-//! Each function is a fuzz target, and `cargo test -p cairn-wire` runs it over a fixed set of
-//! random and mutated bytes (`crates/wire/tests/any_bytes.rs` includes this file).
+//! Each function is a fuzz target, and `cargo test -p cairn-net` runs it over a fixed set of
+//! random and mutated bytes (`crates/net/tests/any_bytes.rs` includes this file).
 
 use bytes::Bytes;
 use cairn_wire::meta_file::MetaHeader;

@@ -3,6 +3,8 @@
 
 #[path = "../../../fuzz/src/changed.rs"]
 mod changed;
+#[path = "../../../fuzz/src/corpus.rs"]
+mod corpus;
 #[path = "../../../fuzz/src/servers.rs"]
 mod targets;
 
@@ -10,7 +12,7 @@ mod targets;
 const CORPORA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
 
 fn check(name: &str, target: fn(&[u8]), changed: usize) {
-    changed::check(CORPORA, name, target, changed);
+    changed::check(name, &corpus::inputs(CORPORA, name), target, changed);
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 #[path = "../../../fuzz/src/changed.rs"]
 mod changed;
+#[path = "../../../fuzz/src/corpus.rs"]
+mod corpus;
 #[path = "../../../fuzz/src/edits.rs"]
 mod targets;
 
 #[test]
 fn edit_logs() {
     let corpora = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
-    changed::check(corpora, "edit_log", targets::edit_log, 300);
+    let inputs = corpus::inputs(corpora, "edit_log");
+    changed::check("edit_log", &inputs, targets::edit_log, 300);
 }

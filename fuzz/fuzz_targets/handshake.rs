@@ -1,0 +1,4 @@
+//! Run with `cargo +nightly fuzz run handshake`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cairn_fuzz::strangers::handshake(data));
