@@ -373,8 +373,9 @@ def survive(cluster, caches, tokens, name, check, told, files):
     """The leader is killed while somebody reads."""
     ann, (local, _) = caches["ann"], files
     big = cluster.folder / "big"
-    big.write_bytes(local.read_bytes() * 20)
-    result = cluster.dfs(ann, "-D", "dfs.blocksize=4m", "-put", str(big), "/user/ann/big")
+    # Enough blocks; a build for developers takes its time to encrypt them.
+    big.write_bytes(local.read_bytes() * 5)
+    result = cluster.dfs(ann, "-D", "dfs.blocksize=1m", "-put", str(big), "/user/ann/big")
     check(name("-put of many blocks"), result.returncode == 0, told(result))
     read = {}
 
@@ -382,7 +383,7 @@ def survive(cluster, caches, tokens, name, check, told, files):
         env = {**cluster.kdc.env, "KRB5CCNAME": ann}
         words = [cluster.cairn, "fs", "--conf", cluster.conf, "cat", "/user/ann/big"]
         process = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        got = process.stdout.read(8 << 20)
+        got = process.stdout.read(2 << 20)
         read["begun"] = True
         cluster.until("the leader is dead", lambda: read.get("killed"), 60)
         rest = process.stdout.read()
