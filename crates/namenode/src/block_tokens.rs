@@ -2,11 +2,13 @@
 //!
 //! Keys are made anew at each start of the process, and are no part of the log: DataNodes keep those of before until these
 //! end. Each member of a quorum has keys of its own, and gives them to DataNodes while it follows too, so that they take its
-//! tokens from the moment that it leads. Tokens of who led before stay good: DataNodes have the keys of all members.
+//! tokens from the moment that it leads. Tokens of who led before stay good: DataNodes have the keys of all members. While it
+//! follows it issues tokens to those who read at it, for DataNodes that are known to have its keys (`given`).
 //!
 //! Source: Hadoop 3.5.0 `BlockTokenSecretManager`, `BPOfferService#processCommandFromStandby`.
 
-use std::collections::HashMap;
+mod given;
+
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,7 @@ use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs as pb;
 
 use crate::clock::wall_ms;
+use given::Given;
 
 /// What block tokens are like.
 #[derive(Clone, Debug)]
@@ -40,10 +43,17 @@ pub(crate) struct BlockTokens(Option<Keyed>);
 struct Keyed {
     keys: RwLock<Arc<BlockKeys>>,
     key_interval: Duration,
-    /// When DataNodes, by UUID, were sent keys last.
-    sent: Mutex<HashMap<String, Instant>>,
-    /// When keys have changed last.
-    changed: Mutex<Instant>,
+    /// What DataNodes were sent of them.
+    given: Mutex<Given>,
+    /// Held while the keys are changed, so that they are never those of a later round.
+    round: Mutex<Round>,
+}
+
+/// For how long the keys are these.
+#[derive(Clone, Copy)]
+struct Round {
+    number: u64,
+    since: Instant,
 }
 
 /// Random numbers for a key.
@@ -74,8 +84,8 @@ impl BlockTokens {
         Ok(BlockTokens(Some(Keyed {
             keys: RwLock::new(Arc::new(keys)),
             key_interval: config.key_interval,
-            sent: Mutex::default(),
-            changed: Mutex::new(Instant::now()),
+            given: Mutex::default(),
+            round: Mutex::new(Round { number: 0, since: Instant::now() }),
         })))
     }
 
@@ -111,25 +121,29 @@ impl BlockTokens {
     /// The keys for a DataNode that registers.
     pub(crate) fn for_new(&self, uuid: &str) -> pb::ExportedBlockKeysProto {
         if let Some(keyed) = &self.0 {
-            held(&keyed.sent).insert(uuid.to_owned(), Instant::now());
+            let round = held(&keyed.round).number;
+            held(&keyed.given).registered(uuid, round, Instant::now());
         }
         self.exported()
     }
 
-    /// The keys for a DataNode that has none of the newest, or may not have got them: it does not say what it has.
+    /// The keys for a DataNode that has sent a heartbeat, if it has none of the newest or may not have got them: it does not
+    /// say what it has.
     pub(crate) fn due_for(&self, uuid: &str) -> Option<pb::ExportedBlockKeysProto> {
         let keyed = self.0.as_ref()?;
-        let (now, changed) = (Instant::now(), *held(&keyed.changed));
-        let is_new = |sent: &Instant| {
-            *sent >= changed && now.saturating_duration_since(*sent) < keyed.key_interval / 4
-        };
-        let mut sent = held(&keyed.sent);
-        if sent.get(uuid).is_some_and(is_new) {
-            return None;
-        }
-        sent.insert(uuid.to_owned(), now);
-        drop(sent);
-        Some(self.exported())
+        let round = held(&keyed.round).number;
+        let again = keyed.key_interval / 4;
+        let is_due = held(&keyed.given).heard(uuid, round, Instant::now(), again);
+        is_due.then(|| self.exported())
+    }
+
+    /// Whether a DataNode is known to take the tokens that were issued before this was asked; where there are none it takes
+    /// whoever comes.
+    pub(crate) fn are_taken_by(&self, uuid: &str) -> bool {
+        self.0.as_ref().is_none_or(|keyed| {
+            let round = held(&keyed.round).number;
+            held(&keyed.given).takes(uuid, round)
+        })
     }
 
     /// Rolls the keys from time to time.
@@ -158,21 +172,21 @@ impl BlockTokens {
     /// How long it is until the next key is due; `None` where there are none.
     fn rest(&self) -> Option<Duration> {
         let keyed = self.0.as_ref()?;
-        Some(keyed.key_interval.saturating_sub(held(&keyed.changed).elapsed()))
+        Some(keyed.key_interval.saturating_sub(held(&keyed.round).since.elapsed()))
     }
 
     /// Has the next key prove tokens from now on, if the present one has for as long as it may.
     fn roll_if_due(&self) -> Result<(), getrandom::Error> {
         let Some(keyed) = &self.0 else { return Ok(()) };
-        let mut changed = held(&keyed.changed);
-        if changed.elapsed() < keyed.key_interval {
+        let mut round = held(&keyed.round);
+        if round.since.elapsed() < keyed.key_interval {
             return Ok(());
         }
         let random = random()?;
         let mut keys = held_write(&keyed.keys);
         *keys = Arc::new(keys.rolled(now_ms(), random));
         drop(keys);
-        *changed = Instant::now();
+        *round = Round { number: round.number.saturating_add(1), since: Instant::now() };
         tracing::info!("a new key proves block tokens");
         Ok(())
     }

@@ -21,17 +21,13 @@ pub(crate) struct KeptReports {
     blocks: AtomicU64,
     /// It was enough to lead with when somebody has looked last.
     is_enough: AtomicBool,
-    /// Readers of blocks need tokens.
-    needs_tokens: bool,
 }
 
 impl KeptReports {
     /// Of a member that has just started.
     pub fn new(config: &NameNodeConfig) -> KeptReports {
-        let needs_tokens = config.block_tokens.is_some();
         let config = parts::cluster_config(config);
         KeptReports {
-            needs_tokens,
             standby: Mutex::new(Some(Standby::new(&config))),
             begun: Instant::now(),
             blocks: AtomicU64::new(0),
@@ -92,10 +88,9 @@ impl KeptReports {
         is_enough || known.is_none()
     }
 
-    /// Whether readers can be told here where blocks are: it was enough to lead with a moment ago, and they need no tokens,
-    /// which only a leader gives out.
+    /// Whether readers can be told here where blocks are: it was enough to lead with a moment ago.
     pub fn tells_places(&self) -> bool {
-        !self.needs_tokens && self.is_enough.load(Ordering::SeqCst)
+        self.is_enough.load(Ordering::SeqCst)
     }
 
     /// DataNodes of which something has come at that time of the clock here or later, and the time now.

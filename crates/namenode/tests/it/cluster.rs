@@ -7,12 +7,14 @@ use cairn_access::groups::GroupsConfig;
 use cairn_namenode::config::SatisfierMode;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_net::rpc_client::{LastSeen, RpcClient, RpcClientOptions, RpcError};
+use cairn_wire::proto::datanodelifeline::LifelineResponseProto;
 use cairn_wire::proto::{common, datanode as dn, hdfs as pb};
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 pub const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
 pub const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
+pub const LIFELINE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeLifelineProtocol";
 
 /// The user of the NameNode in these tests.
 pub const SUPERUSER: &str = "hdfs";
@@ -273,7 +275,8 @@ impl FakeDataNode {
         datanode
     }
 
-    async fn register(addr: &str, number: u16) -> Self {
+    /// One that has registered and nothing else.
+    pub async fn register(addr: &str, number: u16) -> Self {
         let rpc = Client::at(addr, DATANODE, SUPERUSER);
         let (pool, request) = registration(&rpc, number).await;
         let answer: dn::RegisterDatanodeResponseProto =
@@ -290,6 +293,13 @@ impl FakeDataNode {
 
     pub async fn heartbeat(&self) -> Vec<dn::DatanodeCommandProto> {
         self.heartbeat_with(0, Vec::new()).await
+    }
+
+    /// A sign of life to the NameNode at that address, which answers nothing.
+    pub async fn lifeline(&self, addr: &str) {
+        let rpc = Client::at(addr, LIFELINE, SUPERUSER);
+        let request = self.heartbeat_request(0, Vec::new());
+        let _: LifelineResponseProto = rpc.call("sendLifeline", &request).await.unwrap();
     }
 
     /// A heartbeat of a DataNode that has so many bytes of memory for replicas.

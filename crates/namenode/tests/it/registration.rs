@@ -239,8 +239,6 @@ async fn speak(
     ]
 }
 
-const LIFELINE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeLifelineProtocol";
-
 /// The class of the exception that a call is answered with.
 async fn exception(rpc: &Client, method: &str, request: &impl prost::Message) -> Option<String> {
     let answer = rpc.call::<_, Anything>(method, request).await;

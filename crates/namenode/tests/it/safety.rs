@@ -17,9 +17,8 @@ use cairn_stripe::BlockId;
 use cairn_wire::proto::datanodelifeline::LifelineResponseProto;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 
-use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish, start};
+use crate::cluster::{CLIENT, Client, FakeDataNode, LIFELINE, SUPERUSER, config, finish, start};
 
-const LIFELINE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeLifelineProtocol";
 const NAMENODE: &str = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol";
 
 fn call_without_identity() -> Call {

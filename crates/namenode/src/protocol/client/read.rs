@@ -62,10 +62,15 @@ pub(super) fn find<R>(
 ) -> Result<R, Refusal> {
     let Some(kept) = &node.told else { return Ok(with_locator(node, call, after_failure, work)) };
     let found = kept.hear(|standby, _| {
-        with_locator_by(node, call, (after_failure, Some(Told::new(standby))), |locator| {
-            let found = work(locator);
-            (!locator.leaves_something()).then_some(found)
-        })
+        with_locator_by(
+            node,
+            call,
+            (after_failure, Some(Told::new(standby, &node.block_tokens))),
+            |locator| {
+                let found = work(locator);
+                (!locator.leaves_something()).then_some(found)
+            },
+        )
     });
     found.flatten().ok_or_else(Refusal::left_to_leader)
 }
@@ -93,9 +98,11 @@ pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Ans
     }
     let found =
         node.ns.read(|store| query::get_blocks(store, caller, path, offset, len, now_ms))?;
+    // By the keys of before it is looked who has them.
+    let issuer = issuer(node, call);
     let mut located =
         find(node, call, request.after_failure(), |locator| locator.located_blocks(&found))?;
-    issuer(node, call).sign_file(&mut located);
+    issuer.sign_file(&mut located);
     if request.with_unit_crcs() {
         for (proto, (_, block)) in located.blocks.iter_mut().zip(&found.blocks) {
             (proto.unit_crc_indices, proto.unit_crc32cs) = unit_crcs(block);
@@ -249,12 +256,13 @@ pub fn get_located_file_info(node: &NameNode, call: &Call, caller: &Caller) -> A
     };
     let mut fs = locate::file_status(&status, "");
     if !status.inode.is_directory() {
+        let issuer = issuer(node, call);
         fs.locations = locations_of(node, call, &path)?;
         if needs_token && node.config.block_tokens.is_some() {
             // A token is for who may read.
             let now_ms = node.now().wall_ms;
             node.ns.read(|store| query::get_blocks(store, caller, &path, 0, 0, now_ms))?;
-            fs.locations.iter_mut().for_each(|located| issuer(node, call).sign_file(located));
+            fs.locations.iter_mut().for_each(|located| issuer.sign_file(located));
         }
     }
     answer(&pb::GetLocatedFileInfoResponseProto { fs: Some(fs) })

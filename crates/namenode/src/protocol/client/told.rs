@@ -2,7 +2,7 @@
 //! block is in the state that is read.
 //!
 //! What only a leader knows is left to it: where a block is being written, what is bad of it everywhere, who decodes it, and
-//! where something is that nobody has told here.
+//! where something is that nobody has told here. So is a block on a DataNode that may refuse the token of this member.
 //!
 //! Source: Hadoop 3.5.0 `ObserverRetryOnActiveException`, `FSNamesystem#getBlockLocations`.
 
@@ -15,18 +15,20 @@ use cairn_redundancy::{Cluster, KeptPlace, Layout, Standby, StorageHandle};
 use cairn_stripe::UnitIndex;
 
 use super::places::Places;
+use crate::block_tokens::BlockTokens;
 
 /// See the module.
 pub struct Told<'a> {
     standby: &'a Standby,
+    tokens: &'a BlockTokens,
     /// Something is for the leader to tell.
     is_left: Cell<bool>,
 }
 
 impl<'a> Told<'a> {
-    /// From what was told.
-    pub fn new(standby: &'a Standby) -> Told<'a> {
-        Told { standby, is_left: Cell::new(false) }
+    /// From what was told, for who is issued those tokens.
+    pub fn new(standby: &'a Standby, tokens: &'a BlockTokens) -> Told<'a> {
+        Told { standby, tokens, is_left: Cell::new(false) }
     }
 
     /// Whether something that was asked for is for the leader to tell.
@@ -51,8 +53,15 @@ impl<'a> Told<'a> {
             let recorded = block.unit_crcs.get(place.unit.as_usize()).copied().flatten();
             recorded.zip(place.crc32c).is_some_and(|(recorded, told)| recorded != told)
         };
-        let found = found.filter(|place| !has_other_bytes(place));
+        let found = found.filter(|place| !has_other_bytes(place) && self.takes_tokens(place));
         found.filter_map(|place| location(cluster, &place)).collect()
+    }
+
+    /// Whether the DataNode of a place takes tokens of this member. If it may not, the leader names it, whose tokens it takes.
+    fn takes_tokens(&self, place: &KeptPlace<'_>) -> bool {
+        let takes = self.tokens.are_taken_by(place.node);
+        self.is_left.set(self.is_left.get() || !takes);
+        takes
     }
 }
 

@@ -6,7 +6,7 @@ const MEMBERS: &str = "cairn.MembersProtocol";
 
 impl Three {
     /// Until the member `at` says of `whom` that it is ready, or that it is not.
-    async fn wait_for_ready(&self, at: usize, whom: usize, is_ready: bool) {
+    pub(super) async fn wait_for_ready(&self, at: usize, whom: usize, is_ready: bool) {
         let begun = Instant::now();
         let client = Client::at(&self.members[NAMES[at]].rpc, MEMBERS, "hdfs");
         loop {

@@ -2,6 +2,8 @@
 
 use super::*;
 use cairn_net::rpc_client::LastSeen;
+use cairn_security::block_keys::{BlockKeys, Wanted};
+use cairn_security::block_token::{AccessMode, Form};
 use prost::Message;
 
 /// An answer as it came.
@@ -185,7 +187,13 @@ struct Told {
 
 impl Told {
     async fn new() -> Told {
-        let (three, leader) = Three::that_hand_on().await;
+        Told::with_tokens(None).await
+    }
+
+    async fn with_tokens(block_tokens: Option<BlockTokenConfig>) -> Told {
+        let mut three = Three::new().await;
+        (three.forwards, three.block_tokens) = (true, block_tokens);
+        let leader = three.begin().await;
         let follower = (leader + 1) % 3;
         let mut datanodes = Vec::new();
         for number in 1..4 {
@@ -404,4 +412,58 @@ async fn places_are_told_by_who_follows_after_the_lead_has_moved() {
     for at in [told.leader, told.follower] {
         told.three.stop(at).await;
     }
+}
+
+/// Whether a DataNode takes a token for reading with the keys that the member `at` gave it when it registered.
+fn takes(datanode: &ToAll, at: usize, located: &pb::LocatedBlockProto) -> bool {
+    let (keys, now_ms) = (datanode.0[at].keys(), 0);
+    let keys = BlockKeys::imported(None, keys, now_ms).unwrap().expect("it gives keys");
+    let wanted = Wanted {
+        pool: &located.b.pool_id,
+        block: located.b.block_id as i64,
+        name: &"it",
+        mode: AccessMode::Read,
+        storage_types: &[],
+        storage_ids: &[],
+    };
+    keys.check(&located.block_token, &wanted, now_ms).is_ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_follows_issues_tokens_for_datanodes_that_have_its_keys() {
+    let hour = Duration::from_secs(3600);
+    let tokens = BlockTokenConfig { key_interval: hour, lifetime: hour, form: Form::Protobuf };
+    let mut told = Told::with_tokens(Some(tokens)).await;
+    let block = told.write("/file", 2, &[0, 1, 2]).await;
+    let named = names_of(&told.datanodes[..2]);
+    assert_eq!(told.wait_for_places("/file").await, named);
+    let is_by = |at: usize, located: &pb::LocatedBlocksProto| {
+        let first = &located.blocks[0];
+        told.datanodes.iter().all(|datanode| takes(datanode, at, first))
+    };
+    let located = told.here().locations("/file").await;
+    assert!(is_by(told.follower, &located) && !is_by(told.leader, &located));
+    let by_leader = told.there().locations("/file").await;
+    assert!(is_by(told.leader, &by_leader) && !is_by(told.follower, &by_leader));
+    let status = pb::GetLocatedFileInfoRequestProto {
+        src: Some("/file".into()),
+        need_block_token: Some(true),
+    };
+    let read = told.three.read_by(told.follower);
+    let found: pb::GetLocatedFileInfoResponseProto =
+        told.here().call("getLocatedFileInfo", &status).await.unwrap();
+    assert!(is_by(told.follower, &found.fs.unwrap().locations.unwrap()));
+    assert_eq!(told.three.read_by(told.follower), read + 1);
+    // One of them starts anew. What it has is known before it has shown that it got the keys.
+    let addr = told.three.members[NAMES[told.follower]].rpc.clone();
+    let anew = FakeDataNode::register(&addr, 1).await;
+    anew.lifeline(&addr).await;
+    anew.report(&[block]).await;
+    told.three.wait_for_ready(told.leader, told.follower, true).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(told.places("/file").await, (named.clone(), false));
+    assert!(is_by(told.leader, &told.here().locations("/file").await));
+    anew.heartbeat().await;
+    assert_eq!(told.places("/file").await, (named, true));
+    told.three.stop_all().await;
 }
