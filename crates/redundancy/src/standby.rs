@@ -45,6 +45,7 @@ pub struct Standby {
     last_lease: u64,
     leases_max: usize,
     lease_len_ms: u64,
+    stale_ms: u64,
     replicas_max: usize,
 }
 
@@ -258,6 +259,7 @@ impl Standby {
             last_lease: 0,
             leases_max: config.report_leases.max(1),
             lease_len_ms: millis(config.report_lease_len),
+            stale_ms: millis(config.stale_interval),
             replicas_max: REPLICAS_MAX,
         }
     }
@@ -431,13 +433,18 @@ impl Standby {
     }
 
     /// How much is known. Nodes that were not heard of in so many milliseconds are forgotten: they register when they are
-    /// back.
+    /// back. One that is stale and has not told all that it has is as good as gone: it may have died before it could, and
+    /// what it has nobody else tells.
     pub fn completeness(&mut self, now: Now, silence_ms: u64) -> Completeness {
         self.retain(|node| node.is_alive(now, silence_ms));
         let mut known = Completeness::default();
         for node in self.nodes.values() {
+            let is_reported = node.is_reported();
+            if !is_reported && !node.is_alive(now, self.stale_ms) {
+                continue;
+            }
             known.nodes += 1;
-            known.reported += usize::from(node.is_reported());
+            known.reported += usize::from(is_reported);
             let replicas = node.storages.values().map(|storage| storage.replicas.len_max() as u64);
             known.replicas += replicas.sum::<u64>();
         }

@@ -206,6 +206,38 @@ fn how_much_is_known_is_told_of_who_is_heard_of() {
 }
 
 #[test]
+fn one_that_falls_silent_before_it_has_told_all_is_not_waited_for_until_it_is_dead() {
+    let stale_ms = millis(Config::default().stale_interval);
+    let silence_ms = 10 * stale_ms;
+    let mut told = Fixture::new();
+    told.happens("a", event(1, 1000, received()));
+    let other = registration(2, 3);
+    told.standby.register(other.clone(), at(0));
+    told.standby.heartbeat(&other.claim(), heartbeat(&["c"], false), at(1));
+    let list = |ids: &[i64]| {
+        let replicas = ids.iter().map(|id| finalized(*id, 1000)).collect();
+        vec![("c".to_string(), StorageType::Disk, replicas)]
+    };
+    let waits = Completeness { nodes: 2, reported: 1, replicas: 1 };
+    assert_eq!(told.standby.completeness(at(stale_ms), silence_ms), waits);
+    // What the first one has told counts, however long it has been silent.
+    let known = told.standby.completeness(at(stale_ms + 1), silence_ms);
+    assert_eq!(known, Completeness { nodes: 1, reported: 1, replicas: 1 });
+    assert!(known.is_enough(1, 0.999) && !known.is_enough(3, 0.999));
+    // It is not forgotten: it goes on, and is waited for again until it has told.
+    let answer = told.standby.heartbeat(&other.claim(), heartbeat(&["c"], false), at(stale_ms + 2));
+    assert_eq!(answer.commands, []);
+    assert_eq!(told.standby.completeness(at(stale_ms + 2), silence_ms), waits);
+    told.standby.full_report(&other.claim(), (0, true), list(&[1, 2]), at(stale_ms + 3)).unwrap();
+    let known = told.standby.completeness(at(3 * stale_ms), silence_ms);
+    assert_eq!(known, Completeness { nodes: 2, reported: 2, replicas: 3 });
+    // One that has started anew and fell silent has what it had before, or not: it counts for nothing.
+    told.standby.register(other, at(3 * stale_ms));
+    let known = told.standby.completeness(at(4 * stale_ms), silence_ms);
+    assert_eq!(known, Completeness { nodes: 1, reported: 1, replicas: 1 });
+}
+
+#[test]
 fn many_events_leave_what_a_map_has() {
     let mut told = Fixture::new();
     let mut model: BTreeMap<i64, u64> = BTreeMap::new();
