@@ -43,7 +43,7 @@ class Upgraded(Three):
         process.wait()
 
     def are_ready(self):
-        """Whether all vote and have what there is, and those that follow would serve well if they led."""
+        """Whether all vote and have what there is, and serve well, or would if they led."""
         try:
             told = self.run("--json", "admin", "members")
         except AssertionError:
@@ -51,7 +51,7 @@ class Upgraded(Three):
         members = {member["name"]: member for member in map(json.loads, told.splitlines())}
         if set(members) != set(IDS) or sum(it["role"] == "leader" for it in members.values()) != 1:
             return False
-        return all(it["votes"] and not it["lag"] and (it["ready"] or it["role"] == "leader") for it in members.values())
+        return all(it["votes"] and not it["lag"] and it["ready"] for it in members.values())
 
     def replace(self, program):
         """Has another program run, server by server: whoever leads comes last, and has another one lead before it ends."""
