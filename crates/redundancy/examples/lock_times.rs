@@ -3,7 +3,8 @@
 //! `cargo run --release -p cairn-redundancy --example lock_times -- 1000000 RS-6-3 9 1` for a million groups on 9
 //! DataNodes with a storage each. The namespace is a function here, so the time that its store takes comes on top.
 //!
-//! As after a start, safe mode ends when two thirds of the storages have reported.
+//! As after a start, safe mode ends when two thirds of the storages have reported. Then the same for a member of a quorum
+//! that begins to lead, and has kept what all of them have told.
 
 use cairn_redundancy::{
     BlockFacts, BlockLookup, BlockRef, BlockState, Changes, Cluster, Config, FullReport,
@@ -174,6 +175,38 @@ fn held(blocks: &Blocks, at: (usize, usize), size: (usize, usize)) -> Vec<Report
     (1..=blocks.count).flat_map(of).collect()
 }
 
+/// What a NameNode takes over that begins to lead, before it serves, and what it looks at then, while it does.
+fn take_over(blocks: &Blocks, all: &[(usize, usize)], size: (usize, usize)) {
+    let mut cluster = Cluster::new(Config::default());
+    let nodes: Vec<NodeHandle> =
+        (0..size.0).map(|number| add_node(&mut cluster, blocks, number, size.1)).collect();
+    cluster.begin_to_lead(1 << 32);
+    cluster.start_safe_mode(blocks.count as u64, Now::default());
+    let (mut times, mut units) = (Times::default(), 0);
+    for (node, handle) in nodes.into_iter().enumerate() {
+        let call = cluster.begin_kept_report(handle);
+        for at in all.iter().filter(|at| at.0 == node) {
+            let mut report = FullReport::new(held(blocks, *at, size));
+            let (uuid, mut changes) = (name(at.0, at.1), Changes::default());
+            units += report.replica_count();
+            let named = (uuid.as_str(), StorageType::Disk);
+            cluster.begin_full_report(call, named, &mut report).expect("a storage that is known");
+            times.run(|| {
+                cluster.full_report_step(blocks, &mut report, Now::default(), &mut changes)
+            });
+        }
+    }
+    times.print("taken over", units);
+    let (mut times, mut ms, mut dice) = (Times::default(), 0, || 4);
+    cluster.look_at_start(Now::default());
+    times.run(|| {
+        ms += 1000;
+        cluster.tick(blocks, Now { mono_ms: ms, elapsed_ms: ms, wall_ms: ms }, &mut dice);
+        ms < 120_000
+    });
+    times.print("ticks after that", 1);
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let word = |at: usize, default: &str| args.get(at).map_or(default, String::as_str).to_string();
@@ -247,4 +280,6 @@ fn main() {
         ms < 120_000
     });
     times.print("ticks", 1);
+    drop(cluster);
+    take_over(&blocks, &all, size);
 }
