@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Restores a NameNode from before its contiguous groups, and reads every byte with as many DataNodes gone as a group can lose.
+"""Restores a NameNode from before its contiguous groups, or from before its containers of small blocks, and reads every byte with
+as many DataNodes gone as a group can lose.
 
-  interop/groups/restored.py --cairn target/checked/cairn [--rounds N] [--seed N]
+  interop/groups/restored.py --cairn target/checked/cairn [--rounds N] [--seed N] [--only groups|packed]
 
 In each round files are written as copies and backed up. Then they become groups, and their copies go; some files are removed
 and others written, which are members as well. The NameNode is restored from the backup, and starts with two DataNodes gone: it
-must take the groups over from what parities say, and give every byte back. `cairn admin restored` tells of it.
+must take the groups over from what parities say, and give every byte back. `cairn admin restored` tells of it. Then the same
+with small files that are packed, whose places the indexes of containers tell, of lost ones too. Meanwhile `fsck -delete` is
+refused.
 """
 
 import argparse
@@ -26,11 +29,17 @@ LOST = 2
 
 
 class Round:
+    """Files of blocks that become members of groups."""
+
+    keys = {}
+    adopted = "adopted_groups"
+
     def __init__(self, cairn, folder, seed):
         self.cairn, self.folder, self.dice, self.kept = cairn, folder, random.Random(seed), Kept()
         self.cluster = Told(cairn, folder, DATANODES, {
             "cairn.ec.contiguous.quiet-time": "0",
             "cairn.ec.contiguous.short-quiet-time": "0",
+            **self.keys,
         })
 
     def run(self, *words):
@@ -62,21 +71,27 @@ class Round:
         self.run("fs", "mkdir", "/all")
         self.run("ec", "-setPolicy", "-path", "/all", "-policy", POLICY)
         self.run("ec", "pause", "form")
-        for number in range(4):
-            blocks = self.dice.randrange(3, 7)
-            self.put(f"/all/file-{number}", bytes_of(blocks * MIB, number))
+        self.write_known()
         http = f"dfs.namenode.http-address=127.0.0.1:{self.cluster.http}"
         fs = f"fs.defaultFS={self.cluster.common['fs.defaultFS']}"
         done = subprocess.run([self.cairn, "-D", fs, "-D", http, "namenode", "backup", "--to", f"{self.folder}/backups", "--full"],
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
-    def behind(self):
-        """What the backup does not know."""
+    def write_known(self):
+        for number in range(4):
+            blocks = self.dice.randrange(3, 7)
+            self.put(f"/all/file-{number}", bytes_of(blocks * MIB, number))
+
+    def write_later(self):
         for number in range(3):
             path = f"/all/later-{number}"
             self.put(path, bytes_of(MIB, "later", number))
             del self.kept.files[path]
+
+    def behind(self):
+        """What the backup does not know."""
+        self.write_later()
         self.run("ec", "resume", "form")
         self.cluster.until("all is in groups, with no copies left", self.is_settled, STEP_SECONDS)
         print(f"        {self.status()['groups']} groups", flush=True)
@@ -95,13 +110,20 @@ class Round:
 
     def is_over(self):
         told = self.restored()
-        return told["adopted_groups"] > 0 and "OFF" in self.run("admin", "safemode", "get")
+        return told[self.adopted] > 0 and "OFF" in self.run("admin", "safemode", "get")
 
     def taken_over(self):
         try:
             self.cluster.until("groups are taken over, and safe mode ends", self.is_over, STEP_SECONDS)
         finally:
             print(f"        {self.restored()}", flush=True)
+
+    def refuses_to_delete(self):
+        """Files may only seem to be damaged before it is accepted."""
+        for option in ("-delete", "-move"):
+            done = subprocess.run([self.cairn, "fsck", "--fs", self.cluster.common["fs.defaultFS"], "/", option], capture_output=True, text=True)
+            told = done.stdout + done.stderr
+            assert done.returncode != 0 and "cairn admin restored" in told, (done.returncode, told[-500:])
 
     def reads(self):
         local = f"{self.folder}/read"
@@ -129,20 +151,68 @@ class Round:
         self.reads()
 
 
+class Packed(Round):
+    """Small files that are packed in containers."""
+
+    keys = {
+        "cairn.ec.packing.enabled": "true",
+        "cairn.ec.packing.container-size": "1m",
+        "cairn.ec.packing.patience": "1",
+    }
+    adopted = "adopted_blocks"
+
+    def put_many(self, prefix, count):
+        folder = f"{self.folder}/{prefix}"
+        os.makedirs(folder)
+        for number in range(count):
+            data = bytes_of(self.dice.randrange(1, 60_000), prefix, number)
+            with open(f"{folder}/{prefix}-{number}", "wb") as file:
+                file.write(data)
+            self.kept.put(f"/all/{prefix}-{number}", data)
+        self.run("fs", "put", *[f"{folder}/{prefix}-{number}" for number in range(count)], "/all")
+
+    def write_known(self):
+        self.put_many("file", 120)
+
+    def write_later(self):
+        self.put_many("later", 40)
+        self.count = len(self.kept.files)
+        for path in [path for path in self.kept.files if "later" in path]:
+            del self.kept.files[path]
+
+    def is_settled(self):
+        status = self.status()
+        busy = ("attempts", "groups_with_surplus", "dissolving_groups", "packed_with_copies")
+        return status["packed_blocks"] == self.count and all(status[key] == 0 for key in busy)
+
+    def is_over(self):
+        return super().is_over() and self.restored()["unread_containers"] == 0
+
+    def whole(self):
+        # Those that only the later state knew are not counted any more.
+        self.count = len(self.kept.files)
+        super().whole()
+
+
+KINDS = {"groups": Round, "packed": Packed}
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--cairn", required=True, type=os.path.abspath)
     p.add_argument("--work", default=f"{pathlib.Path(__file__).resolve().parent}/target")
     p.add_argument("--rounds", type=int, default=1)
+    p.add_argument("--only", choices=list(KINDS))
     p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     args = p.parse_args()
     checks = Checks()
-    for seed in range(args.seed, args.seed + args.rounds):
-        print(f"seed {seed}", flush=True)
-        one = Round(args.cairn, f"{os.path.abspath(args.work)}/restored-{seed}", seed)
+    seeds = range(args.seed, args.seed + args.rounds)
+    for seed, kind in [(seed, kind) for seed in seeds for kind in KINDS if args.only in (None, kind)]:
+        print(f"seed {seed}, {kind}", flush=True)
+        one = KINDS[kind](args.cairn, f"{os.path.abspath(args.work)}/restored-{kind}-{seed}", seed)
         failed = checks.failed
         try:
-            for what in ["before", "behind", "restore", "taken_over", "reads", "whole"]:
+            for what in ["before", "behind", "restore", "refuses_to_delete", "taken_over", "reads", "whole"]:
                 checks.check(what.replace("_", " "), getattr(one, what))
                 if checks.failed > failed:
                     break

@@ -22,6 +22,7 @@ mod options;
 mod packing;
 pub mod parts;
 mod ration;
+mod restored;
 mod rng;
 mod shrink;
 mod tasks;

@@ -46,6 +46,9 @@ struct Arguments {
     /// Faults come five times as often, and scanners a twentieth as often while they do.
     #[arg(long)]
     harsh: bool,
+    /// In the end the NameNode is restored from a backup of some time ago.
+    #[arg(long)]
+    restores: bool,
     /// Kinds of faults that do not happen, separated by commas.
     #[arg(long, value_delimiter = ',', value_parser = FAULT_KINDS)]
     without: Vec<String>,
@@ -77,6 +80,7 @@ impl Arguments {
             packing: self.packing,
             is_contended: self.contended,
             is_harsh: self.harsh,
+            restores: self.restores,
             without: self.without_bits(),
             busy_ms: self.busy.map_or(default.busy_ms, |seconds| seconds * 1000),
             ..default

@@ -5,6 +5,7 @@ use crate::bytes::Bytes;
 use cairn_namespace::query;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Command, InodeId, Outcome};
+use cairn_redundancy::BlockRef;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -76,6 +77,15 @@ impl Proof {
     pub(crate) fn new(gs: GenerationStamp, registration: u64) -> Proof {
         Proof { gs, registration, is_lost: false }
     }
+}
+
+/// A NameNode that was restored from a backup, and what is compared then.
+pub(crate) struct Restored {
+    pub(crate) since_ms: u64,
+    /// What must be read in the end.
+    pub(crate) expected: Vec<(BlockRef, Vec<u8>)>,
+    /// An operator has ended its safe mode.
+    pub(crate) has_left: bool,
 }
 
 /// See the module.

@@ -12,6 +12,7 @@ mod names;
 mod op;
 mod packs;
 mod reports;
+mod restore;
 mod store;
 
 use crate::options::Options;
@@ -178,6 +179,8 @@ pub(crate) struct NameNode {
     pub(crate) clones: BTreeMap<usize, usize>,
     /// The processes that have registered last, where claims are not compared.
     processes: BTreeMap<String, u64>,
+    /// The namespace as it was when it was backed up.
+    backup: Option<Store>,
     /// What the entries give that a start has read: they are in the log for good.
     read: Read,
     /// The last stamp that a block had at the start.
@@ -289,6 +292,7 @@ impl NameNode {
             late_effects: Vec::new(),
             clones: BTreeMap::new(),
             processes: BTreeMap::new(),
+            backup: None,
             read: Read::default(),
             since: GenerationStamp(0),
             fall: None,

@@ -211,9 +211,10 @@ impl World<'_> {
                 works.iter().filter_map(task).collect()
             }
             Command::Prove(orders) => {
-                let task = |ProveOrder { block, storage }: ProveOrder| Task::Prove {
+                let task = |ProveOrder { block, storage, wants_index }: ProveOrder| Task::Prove {
                     block,
                     storage: self.name(storage).storage,
+                    wants_index,
                 };
                 orders.into_iter().map(task).collect()
             }
@@ -277,7 +278,9 @@ impl World<'_> {
             Task::Encode(work) => self.go_on_encoding(node, work),
             Task::Pack(work) => self.go_on_packing(node, work),
             Task::Unpack { block, storage } => self.unpack_here(node, block, &storage),
-            Task::Prove { block, storage } => self.prove(node, block, storage),
+            Task::Prove { block, storage, wants_index } => {
+                self.prove(node, block, (storage, wants_index));
+            }
             Task::Retire(blocks) => self.nodes[node].retire(blocks),
             Task::RebuildGroup(work) => {
                 self.done_transfer(node);

@@ -24,6 +24,8 @@ pub struct Options {
     pub is_contended: bool,
     /// Faults come five times as often, and scanners come by a twentieth as often while they do.
     pub is_harsh: bool,
+    /// In the end the NameNode is restored from a backup of some time ago.
+    pub restores: bool,
     /// Kinds of faults that do not happen, a bit for each of [`crate::FAULT_KINDS`].
     pub without: u16,
 }
@@ -40,6 +42,7 @@ impl Default for Options {
             packing: false,
             is_contended: false,
             is_harsh: false,
+            restores: false,
             without: 0,
         }
     }

@@ -27,8 +27,9 @@ pub(crate) enum Task {
     Pack(Box<Packing>),
     /// Write a plain replica of a packed block to a storage.
     Unpack { block: BlockRef, storage: String },
-    /// Read a replica as its disk has it, on that storage.
-    Prove { block: BlockRef, storage: String },
+    /// Read a replica as its disk has it, on that storage; of a container, if that is wanted, its index, which is decoded where
+    /// it is not there.
+    Prove { block: BlockRef, storage: String, wants_index: bool },
     /// Serve blocks to clients no more.
     Retire(Vec<BlockRef>),
     /// Rebuild lost units of a contiguous group.

@@ -2,7 +2,7 @@
 
 use crate::data_node::DataNode;
 use crate::fault_kinds::Faults;
-use crate::model::{BlockModel, DIRECTORIES, Model, Part, Units};
+use crate::model::{BlockModel, DIRECTORIES, Model, Part, Restored, Units};
 use crate::name_node::{
     CallError, GROUP_POLICIES, Grouping, Happening, NameNode, Target, pack_rules,
 };
@@ -72,6 +72,8 @@ pub(crate) enum Event {
     Fault,
     /// Everything is looked at.
     Check,
+    /// The namespace is backed up.
+    BackUp,
 }
 
 /// A client.
@@ -165,6 +167,8 @@ pub(crate) struct World<'a> {
     pub(crate) compared: u64,
     /// Calls that wait for answers of the NameNode.
     waiting: u32,
+    /// The NameNode was restored from a backup, after all was as it should be.
+    pub(crate) restored: Option<Restored>,
     /// All is as it should be in the end.
     is_over: bool,
 }
@@ -218,6 +222,7 @@ impl<'a> World<'a> {
             pipelines: BTreeMap::new(),
             compared: 0,
             waiting: 0,
+            restored: None,
             is_over: false,
         };
         world.start();
@@ -254,6 +259,10 @@ impl<'a> World<'a> {
             self.after(delay, Event::Clone);
         }
         self.after(5000, Event::Check);
+        if self.options.restores {
+            let delay = self.looks.range(60_000, 200_000);
+            self.after(delay, Event::BackUp);
+        }
     }
 
     /// Runs to the end, or to the first thing that must not be.
@@ -284,17 +293,22 @@ impl<'a> World<'a> {
         if time >= quiet_from && !self.is_quiet {
             self.begin_quiet();
         }
-        if time >= end {
+        if time >= end && self.restored.is_none() {
             let why = self.unfinished().unwrap_or_else(|| "the end was missed".to_string());
             self.violate(format!("after quiet time: {why}"));
             return false;
         }
         let is_last_look = self.waiting == 0 && self.is_quiet && matches!(event, Event::Check);
+        if is_last_look && self.restored.is_some() {
+            self.is_over = self.look_at_restored();
+            self.after(5000, Event::Check);
+            return !self.is_over;
+        }
         if is_last_look && !self.is_at_work() && self.unfinished().is_none() {
             self.check_all();
             self.check_replay();
-            self.is_over = true;
-            return false;
+            self.is_over = self.report.violation.is_some() || !self.restore();
+            return !self.is_over;
         }
         self.happen(event);
         self.follow_namespace();
@@ -370,6 +384,7 @@ impl<'a> World<'a> {
             Event::Client { client } => self.client_step(client),
             Event::Rebalance => self.rebalance(),
             Event::Fault => self.fault(),
+            Event::BackUp => self.back_up(),
             Event::Check => {
                 self.check_all();
                 self.after(5000 * self.pace(), Event::Check);
@@ -387,6 +402,7 @@ impl<'a> World<'a> {
     fn leave_safe_mode(&mut self) {
         let is_lost = |block: &BlockModel| block.exposed.len() > block.tolerance;
         if self.name_node.is_safe_mode()
+            && self.restored.is_none()
             && self.model.blocks.values().any(is_lost)
             && (self.is_quiet || self.rng.one_in(100))
         {
@@ -439,6 +455,10 @@ impl<'a> World<'a> {
         let life = self.name_node.life;
         for (delay_ms, happening) in std::mem::take(&mut self.name_node.happenings) {
             self.after(delay_ms, Event::NameNode { happening, life });
+        }
+        if self.restored.is_some() {
+            self.name_node.done.clear();
+            return;
         }
         let mut is_recovered = false;
         let replayed = std::mem::take(&mut self.name_node.replayed);
@@ -498,6 +518,10 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn violate(&mut self, why: String) {
+        // What the model knows is of a namespace that is no more.
+        if self.restored.is_some() {
+            return;
+        }
         self.note(|| format!("VIOLATION: {why}"));
         self.report.violation.get_or_insert(why);
     }

@@ -16,6 +16,7 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 
 pub mod adopt;
 pub mod choose;
+mod contents;
 pub mod convert;
 pub mod counts;
 pub mod elsewhere;

@@ -117,6 +117,8 @@ fn apply_one(
         }
         Effect::CrcReplaced { id } => cluster.record_replaced(lookup, id),
         Effect::CopiesChanged { id } => cluster.block_changed(lookup, id),
+        Effect::Packed { id } => cluster.block_packed(lookup, id),
+        Effect::Unpacked { id } => cluster.block_unpacked(lookup, id),
         Effect::Removed { id, gs } => cluster.block_removed(id, gs),
         Effect::MemberRetired { id } => {
             cluster.block_changed(lookup, id);

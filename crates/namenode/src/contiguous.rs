@@ -150,6 +150,9 @@ fn tell_of_container(news: PackNews, work: &GroupWork) {
             info!(%container, "what lives in a container goes into others, as much of it is dead");
             one_more(&work.emptied);
         }
+        PackNews::TakenOver(container, blocks) => {
+            info!(%container, blocks, "small blocks are packed in a container that DataNodes have");
+        }
         PackNews::UnpackedAsAsked(count) => {
             info!(count, "blocks are plain again");
             work.unpacked.fetch_add(count as u64, Ordering::Relaxed);

@@ -23,6 +23,7 @@ mod totals;
 mod walk;
 
 use crate::node::NameNode;
+use crate::refusal::Refusal;
 use cairn_net::http::{Answer, Request, Response, Streamed};
 use check::Check;
 use options::Options;
@@ -38,6 +39,10 @@ const PIECES_MAX: usize = 8;
 /// Who asks when a request does not say it. Source: Hadoop 3.5.0 `hadoop.http.staticuser.user`.
 const DEFAULT_USER: &str = "dr.who";
 const TEXT: &str = "text/plain;charset=utf-8";
+/// Why damaged files of a restored namespace stay as they are.
+const NOT_ACCEPTED: &str = "The namespace was restored from a backup or imported, and that is not accepted yet: files may only \
+     seem to be damaged. Neither -delete nor -move is done before `cairn admin restored --accept`; `cairn admin restored` tells \
+     what is still to be read.";
 const JSON_LINES: &str = "application/x-ndjson;charset=utf-8";
 
 /// Answers `GET /fsck`: begins a check, and sends what it finds.
@@ -127,6 +132,7 @@ impl Check {
     async fn check_path(&mut self) -> Result<(), Stop> {
         let path = self.options.path.clone();
         self.tell_start(&format!(" for path {path}"));
+        self.check_accepted()?;
         let caller = &self.caller;
         let found = self
             .node
@@ -148,6 +154,16 @@ impl Check {
         let status = if self.is_healthy() { "HEALTHY" } else { "CORRUPT" };
         self.out.print(&format!("\n\nThe filesystem under path '{path}' is {status}"));
         Ok(())
+    }
+
+    /// Refuses to change anything before a restored namespace is accepted: DataNodes may have what it does not know yet, and
+    /// files only seem to be damaged.
+    fn check_accepted(&self) -> Result<(), Stop> {
+        let changes = self.options.delete_damaged || self.options.move_damaged;
+        match changes && self.node.ns.restored().is_some() {
+            true => Err(Refusal::io(NOT_ACCEPTED).into()),
+            false => Ok(()),
+        }
     }
 
     fn is_healthy(&self) -> bool {

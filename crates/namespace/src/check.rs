@@ -166,7 +166,10 @@ fn check_container(store: &dyn StoreRead, value: &[u8]) -> Result<Wrong> {
             if packed.is_some_and(|at| (at.container, at.slot) == (of.id, *slot)) {
                 live += 1;
                 live_len += member.len;
-            } else if matches!(of.state, ContainerState::Packed | ContainerState::Emptying { .. }) {
+            } else if matches!(
+                of.state,
+                ContainerState::Packed | ContainerState::Emptying { .. } | ContainerState::Found
+            ) {
                 return Ok(Err(format!("slot {slot} of container {} has no block", of.id)));
             }
         }

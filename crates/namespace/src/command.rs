@@ -228,6 +228,7 @@ commands! {
     96 PauseGroups: ops::group::PauseGroups,
     97 SwapBlocks: ops::swap_blocks::SwapBlocks,
     98 Adopt: ops::adopt::Adopt,
+    99 AdoptPacked: ops::adopt_packed::AdoptPacked,
     100 AddTokenKey: ops::token::AddTokenKey,
     101 IssueToken: ops::token::IssueToken,
     102 RenewToken: ops::token::RenewToken,

@@ -87,6 +87,8 @@ pub enum ContainerState {
     },
     /// It is given up; what was to be packed waits again.
     Ending,
+    /// It was taken over with its group: what is in it is still to be read from DataNodes, and may be needed.
+    Found,
 }
 
 encode_enum!(ContainerState {
@@ -96,6 +98,7 @@ encode_enum!(ContainerState {
     4 => Packed,
     5 => Ending,
     6 => Emptying { next },
+    7 => Found,
 });
 encode_struct!(Container {
     id,
@@ -119,6 +122,7 @@ impl Container {
             ContainerState::Packing { .. }
                 | ContainerState::Packed
                 | ContainerState::Emptying { .. }
+                | ContainerState::Found
         )
     }
 

@@ -4,7 +4,7 @@
 //! that no operation can forget one, and what is told in the end is what the store says.
 
 use crate::block::{self, Block, BlockState};
-use crate::container::{self, Container};
+use crate::container::{self, Container, ContainerState};
 use crate::error::Result;
 use crate::group::{self, Group, GroupState};
 use crate::inode::InodeId;
@@ -84,6 +84,16 @@ pub enum Effect {
         /// The block.
         id: BlockId,
     },
+    /// A block has become one that is packed in a container.
+    Packed {
+        /// The block.
+        id: BlockId,
+    },
+    /// One that was packed is plain again.
+    Unpacked {
+        /// The block.
+        id: BlockId,
+    },
     /// No file has the block any more.
     Removed {
         /// The block.
@@ -147,6 +157,8 @@ impl Effect {
             | Effect::Committed { id }
             | Effect::Completed { id }
             | Effect::CopiesChanged { id }
+            | Effect::Packed { id }
+            | Effect::Unpacked { id }
             | Effect::Removed { id, .. }
             | Effect::PackBegun { id, .. }
             | Effect::MemberRetired { id } => id,
@@ -181,8 +193,10 @@ pub(crate) fn of(
         let mut was = false;
         before.peek(Table::Container, &key, &mut |_| was = true)?;
         if let Some(record) = after.get(Table::Container, &key)?.filter(|_| !was) {
-            let Container { id, gs, .. } = container::decode(&record)?;
-            effects.push(Effect::PackBegun { id, gs });
+            let Container { id, gs, state, .. } = container::decode(&record)?;
+            if matches!(state, ContainerState::Building { .. }) {
+                effects.push(Effect::PackBegun { id, gs });
+            }
         }
     }
     for file in other_copies {
@@ -235,6 +249,10 @@ fn compare(was: Option<&Block>, is: Option<&Block>, effects: &mut Vec<Effect>) {
         (None, Some(is)) if is.is_tombstone() => {
             return effects.push(Effect::MemberRetired { id: is.id });
         }
+        // A container of a group that was taken over.
+        (None, Some(is)) if is.group.is_some() => {
+            return effects.push(Effect::CopiesChanged { id: is.id });
+        }
         (None, Some(is)) => {
             match is.copy_source() {
                 Some(_) => recovery(is, effects),
@@ -270,6 +288,10 @@ fn compare(was: Option<&Block>, is: Option<&Block>, effects: &mut Vec<Effect>) {
     }
     if is.is_tombstone() && !was.is_tombstone() {
         effects.push(Effect::MemberRetired { id });
+    } else if was.packed.is_none() && is.packed.is_some() {
+        effects.push(Effect::Packed { id });
+    } else if was.packed.is_some() && is.packed.is_none() {
+        effects.push(Effect::Unpacked { id });
     } else if was.file != is.file || was.group != is.group || was.packed != is.packed {
         effects.push(Effect::CopiesChanged { id });
     }

@@ -160,6 +160,8 @@ pub struct ProveOrder {
     pub block: BlockRef,
     /// Where it is, on the DataNode that is told.
     pub storage: StorageHandle,
+    /// Whether the index of that container is wanted. Where it is not on that storage its end is decoded from other units.
+    pub wants_index: bool,
 }
 
 /// A copy or reconstruction, as far as handing out is concerned.

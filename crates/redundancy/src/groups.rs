@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 pub mod adopt;
+pub mod contents;
 pub(crate) mod known;
 pub mod plan;
 pub mod prove;

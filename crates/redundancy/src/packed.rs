@@ -254,7 +254,7 @@ impl Cluster {
     }
 
     /// Whether the bytes of a container can be read or decoded.
-    pub(crate) fn can_be_had(&self, lookup: &dyn BlockLookup, container: BlockId) -> bool {
+    pub fn can_be_had(&self, lookup: &dyn BlockLookup, container: BlockId) -> bool {
         let Some(facts) = lookup.block(container) else { return false };
         !self.readable_places(container).is_empty() || self.is_decodable(lookup, container, &facts)
     }

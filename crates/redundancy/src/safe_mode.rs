@@ -292,6 +292,13 @@ impl SafeMode {
         }
     }
 
+    /// So many fewer blocks are waited for, if any are.
+    pub(crate) fn take_from_total(&mut self, blocks: u64) {
+        if self.is_starting() {
+            self.block_total = self.block_total.saturating_sub(blocks);
+        }
+    }
+
     /// Counts blocks that were found, where as many as `before` of some were and `after` are.
     pub(crate) fn count_safe(&mut self, before: u64, after: u64) {
         self.block_safe = (self.block_safe + after).saturating_sub(before);

@@ -19,6 +19,7 @@ use cairn_redundancy::{BlockRef, EncodeOrder};
 use cairn_replica::group::encode::{MemberSums, Ordered, check_read_back};
 use cairn_replica::group::{Decoded, Encoder, Formed, Rebuilder, Unbelieved};
 use cairn_stripe::group::{GroupRecord, Member, Part, Sources};
+use cairn_stripe::pack::PackIndex;
 use cairn_stripe::{BlockId, GenerationStamp};
 
 /// Bytes of a slice that is computed at once.
@@ -105,8 +106,14 @@ impl World<'_> {
         Ok((bytes, storage))
     }
 
-    /// Reads a replica as the disk has it, which syncs it first; what came of it is told with the next heartbeat.
-    pub(super) fn prove(&mut self, node: usize, block: BlockRef, storage: String) {
+    /// Reads a replica as the disk has it, which syncs it first; what came of it is told with the next heartbeat, with what the
+    /// end of a parity says, or that of a container if it is wanted.
+    pub(super) fn prove(
+        &mut self,
+        node: usize,
+        block: BlockRef,
+        (storage, wants_index): (String, bool),
+    ) {
         let BlockRef { id, gs, len } = block;
         self.nodes[node].sync_finalized(id);
         let is_there = self.nodes[node].volume_of(id) == Some(storage.as_str());
@@ -114,18 +121,26 @@ impl World<'_> {
         if bytes == Err(NodeError::Damaged) {
             self.report_bad(node, node, block);
         }
-        let crc32c = bytes.ok().filter(|_| is_there).map(|bytes| crc32c(0, &bytes));
+        let sum = |bytes: &[u8]| crc32c(0, bytes);
+        let read = bytes.ok().filter(|_| is_there);
+        let parity = read.as_deref().filter(|_| id.is_parity());
+        let record = parity.and_then(|bytes| GroupRecord::from_tail(bytes, sum).ok());
+        let decodes = wants_index && read.is_none();
+        let decoded = if decodes { self.read_elsewhere(node, block) } else { None };
+        let container = read.as_deref().or(decoded.as_deref()).filter(|_| wants_index);
+        let index = container.and_then(|bytes| PackIndex::from_tail(bytes, sum).ok());
+        let crc32c = read.as_deref().map(sum);
         self.note(|| format!("dn-{node} has read {block:?}: {crc32c:?}"));
         if crc32c.is_some() {
             self.count("replicas proven");
             let registration = self.nodes[node].registrations;
             self.model.proofs.insert((node, id), Proof::new(gs, registration));
         }
-        self.nodes[node].proved.push(Proved { block, storage, crc32c, record: None });
+        self.nodes[node].proved.push(Proved { block, storage, crc32c, record, index });
     }
 
     /// A unit as another server reads it.
-    pub(super) fn read_unit(
+    pub(crate) fn read_unit(
         &mut self,
         holder: usize,
         id: BlockId,

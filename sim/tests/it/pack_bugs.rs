@@ -59,6 +59,27 @@ fn what_finds_no_others_does_not_keep_the_container_that_it_is_to_leave() {
     assert_eq!(run(700_036, options(), &mut Right).violation, None);
 }
 
+/// What was deleted since, or is longer, nobody reads again; what went into a container meanwhile everybody does.
+#[test]
+fn a_restored_name_node_takes_over_what_was_packed_since() {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for seed in 0..12 {
+        let report = run(seed, restores(), &mut Right);
+        assert_eq!(
+            report.violation, None,
+            "replay with --packing --restores --trace --seed {seed}"
+        );
+        report.counts.into_iter().for_each(|(what, n)| *counts.entry(what).or_default() += n);
+    }
+    for what in ["backups restored", "groups taken over", "packed blocks taken over"] {
+        assert!(counts.get(what).is_some_and(|count| *count > 0), "never: {what}");
+    }
+}
+
+fn restores() -> Options {
+    Options { restores: true, ..options() }
+}
+
 /// The packer slips by a slot, and says what it has meant to write.
 #[derive(Default)]
 struct ShiftedByASlot;

@@ -160,6 +160,8 @@ impl FileSystem {
             unread_parities: response.unread_parities(),
             found_groups: response.found_groups(),
             adopted_groups: response.adopted_groups(),
+            unread_containers: response.unread_containers(),
+            adopted_blocks: response.adopted_blocks(),
             refused_groups: response.refused_groups,
         }))
     }

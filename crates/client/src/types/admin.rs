@@ -111,6 +111,10 @@ pub struct RestoredNamespace {
     pub found_groups: u64,
     /// Groups that were taken over since the NameNode's start.
     pub adopted_groups: u64,
+    /// Containers of small blocks that were taken over, and that DataNodes are still to read.
+    pub unread_containers: u64,
+    /// Small blocks that were taken over with their containers.
+    pub adopted_blocks: u64,
     /// Groups that are not taken over as things stand, each with the reason; the first of them.
     pub refused_groups: Vec<String>,
 }

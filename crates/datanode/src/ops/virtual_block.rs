@@ -224,6 +224,20 @@ pub(crate) async fn read_packed(node: &Arc<Node>, block: &Block) -> Result<(Unpa
     Ok((place.read(node).await?, place.checksum()))
 }
 
+/// At most `max` bytes of the end of a member of a group, decoded from other units, each chunk proven.
+pub(crate) async fn read_end(node: &Arc<Node>, block: &Block, max: u64) -> Result<Vec<u8>> {
+    node.dataset.check_pool(&block.pool)?;
+    let located = ask(node, block).await?.ok_or_else(|| not_found(block))?;
+    let decodable = Decodable::found(block, &located)?.ok_or_else(|| not_found(block))?;
+    let permit = node.virtuals.permit();
+    let _permit = permit.ok_or_else(|| DataNodeError::peer("too much is being decoded"))?;
+    let len = decodable.block().len;
+    let (range, _) = decodable.group.layout.chunks(decodable.slot, &(len.saturating_sub(max)..len));
+    let mut decoder = decodable.decoder(node);
+    let sums = decodable.sums(&mut decoder).await?;
+    decoder.bytes(range, len, &sums).await
+}
+
 /// Answers a client's read of a block that is not here.
 pub(super) async fn serve_read(
     node: &Arc<Node>,

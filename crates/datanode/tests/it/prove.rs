@@ -12,8 +12,11 @@ fn storage(cluster: &Cluster) -> String {
 }
 
 async fn prove(cluster: &Cluster, id: i64, len: u64, storage_uuid: &str) -> ProvedReplicaProto {
-    let order =
-        ProveOrderProto { block: block(id, GS, len), storage_uuid: storage_uuid.to_string() };
+    let order = ProveOrderProto {
+        block: block(id, GS, len),
+        storage_uuid: storage_uuid.to_string(),
+        wants_index: None,
+    };
     let uuid = cluster.uuid(0);
     cluster.name_node.record.lock().unwrap().proves.entry(uuid).or_default().push(order);
     let mut proved = None;
@@ -57,7 +60,11 @@ async fn what_was_ordered_before_a_registration_is_not_told_after_it() {
     let (len, at, uuid) = (data.len() as u64, storage(&cluster), cluster.uuid(0));
     {
         let mut record = cluster.name_node.record.lock().unwrap();
-        let order = ProveOrderProto { block: block(5, GS, len), storage_uuid: at.clone() };
+        let order = ProveOrderProto {
+            block: block(5, GS, len),
+            storage_uuid: at.clone(),
+            wants_index: None,
+        };
         record.proves.insert(uuid.clone(), vec![order]);
         record.commands.insert(uuid, vec![command(DatanodeCommandProtoType::RegisterCommand)]);
         (record.registered, record.heartbeats) = (0, 0);

@@ -1,14 +1,16 @@
 //! A restored namespace takes groups over that were formed behind the moment that it went back to: which, and in which order.
 //!
 //! A group is taken over where one of its members needs it, first the one that most members need. So an attempt that was
-//! given up is not taken for a group: its members have their copies, or the group that they are in.
+//! given up is not taken for a group: its members have their copies, or the group that they are in. Of containers nobody
+//! knows yet what is in them: their groups are taken over to read that ([`super::contents`]), and end if it is nothing.
 
 use crate::complete::unexpected;
-use crate::contiguous::abandon_failed;
+use crate::contiguous::pack::{self, PackNews};
+use crate::contiguous::{abandon_failed, contents};
 use crate::op::{Look, Op, OpError, Submission};
 use cairn_namespace::group::{ChecksumShape, ParityRecord};
 use cairn_namespace::ops::adopt::{Adopt, AdoptedMember};
-use cairn_namespace::{Outcome, holds};
+use cairn_namespace::{Outcome, block, holds, query};
 use cairn_redundancy::groups::adopt::FoundGroup;
 use cairn_redundancy::{BlockLookup, BlockState};
 use cairn_stripe::{BlockId, UnitIndex};
@@ -35,6 +37,8 @@ pub enum AdoptNews {
 /// What a round is to take over.
 struct Chosen {
     commands: Vec<Adopt>,
+    /// Containers that were not in a group yet, and are in one that was found: what they are is told by that.
+    given_up: Vec<BlockId>,
     refused: Vec<AdoptNews>,
     /// Whether there may be more to come.
     goes_on: bool,
@@ -43,7 +47,11 @@ struct Chosen {
 /// Takes groups over that members need. Returns whether more may come, so that no block is to be in another group yet.
 ///
 /// Rests on what the command does not compare: who needs a group. Whoever has got copies meanwhile is in a group as well.
-pub async fn take_over(op: &impl Op, news: &mut Vec<AdoptNews>) -> Result<bool, OpError> {
+pub async fn take_over(
+    op: &impl Op,
+    news: &mut Vec<AdoptNews>,
+    of_containers: &mut Vec<PackNews>,
+) -> Result<bool, OpError> {
     let is_restored = op.look(|look| -> cairn_namespace::Result<bool> {
         let is_restored = holds::get(look.store)?.restored.is_some();
         if !is_restored {
@@ -58,8 +66,11 @@ pub async fn take_over(op: &impl Op, news: &mut Vec<AdoptNews>) -> Result<bool, 
     if op.look(|look| look.cluster.safe_mode().is_on()) {
         abandon_failed(op).await?;
     }
-    let Chosen { commands, refused, goes_on } = op.look(choose);
+    let Chosen { commands, given_up, refused, goes_on } = op.look(choose)?;
     news.extend(refused);
+    for container in given_up {
+        pack::abandon(op, container).await?;
+    }
     for command in commands {
         let (handle, is_whole) = (command.handle, command.parities.iter().all(Option::is_some));
         // Rests on nothing: it compares all that the store knows, and what the cluster knows is only who needs it.
@@ -73,19 +84,28 @@ pub async fn take_over(op: &impl Op, news: &mut Vec<AdoptNews>) -> Result<bool, 
             other => return Err(unexpected(&other)),
         }
     }
-    Ok(goes_on)
+    let mut taken = Vec::new();
+    let is_read = contents::take_all(op, &mut taken).await;
+    of_containers.extend(taken.into_iter().map(|(id, blocks)| PackNews::TakenOver(id, blocks)));
+    Ok(goes_on || !is_read?)
 }
 
-fn choose(look: &mut Look<'_>) -> Chosen {
+fn choose(look: &mut Look<'_>) -> cairn_namespace::Result<Chosen> {
     let lookup = look.lookup();
     look.cluster.ask_for_unknown(&lookup, look.now);
-    let mut chosen = Chosen { commands: Vec::new(), refused: Vec::new(), goes_on: true };
+    let (commands, given_up, refused) = (Vec::new(), Vec::new(), Vec::new());
+    let mut chosen = Chosen { commands, given_up, refused, goes_on: true };
     if !look.cluster.has_found_all(look.now) {
-        return chosen;
+        return Ok(chosen);
     }
     let mut candidates = Vec::new();
     let mut refused = Vec::new();
     for found in look.cluster.found_groups() {
+        let ungrouped = ungrouped(look, found)?;
+        if !ungrouped.is_empty() {
+            chosen.given_up.extend(ungrouped);
+            continue;
+        }
         match weigh(look, &lookup, found) {
             Ok(needed) => candidates.push((Reverse(needed), Reverse(found.record.gs), found)),
             Err(why) => refused.push((found.record.handle, why)),
@@ -102,26 +122,40 @@ fn choose(look: &mut Look<'_>) -> Chosen {
         taken.extend(members());
         chosen.commands.push(command(found));
     }
-    chosen.goes_on = !chosen.commands.is_empty();
+    chosen.goes_on = !chosen.commands.is_empty() || !chosen.given_up.is_empty();
     for (handle, why) in refused {
         if look.cluster.refuse_found(handle, &why) {
             chosen.refused.push(AdoptNews::Refused(handle, why));
         }
     }
-    chosen
+    Ok(chosen)
+}
+
+/// The containers of a group that was found which the namespace knows, in no group, and in which nothing is packed.
+fn ungrouped(look: &Look<'_>, found: &FoundGroup) -> cairn_namespace::Result<Vec<BlockId>> {
+    let mut ungrouped = Vec::new();
+    for id in found.record.members.iter().flatten().map(|member| member.id) {
+        let own =
+            block::get(look.store, id)?.filter(|own| id.is_container() && own.group.is_none());
+        if own.is_some() && query::container(look.store, id)?.is_some_and(|of| !of.is_needed()) {
+            ungrouped.push(id);
+        }
+    }
+    Ok(ungrouped)
 }
 
 /// How many members need a group, or why it is not taken over.
 fn weigh(look: &Look<'_>, lookup: &dyn BlockLookup, found: &FoundGroup) -> Result<usize, String> {
     let members: Vec<_> = found.record.members.iter().flatten().collect();
-    if members.iter().any(|member| member.id.is_container()) {
-        return Err("its members are containers of small blocks".into());
-    }
     let needs = |id: BlockId| {
         let facts = lookup.block(id).filter(|facts| facts.state == BlockState::Complete);
         facts.is_some_and(|facts| look.cluster.needs_group(lookup, id, &facts))
     };
-    let needed = members.iter().filter(|member| needs(member.id)).count();
+    let needed = match members.iter().any(|member| member.id.is_container()) {
+        // What is in them may be: they come first.
+        true => usize::MAX,
+        false => members.iter().filter(|member| needs(member.id)).count(),
+    };
     if needed == 0 {
         return Err("no file has members that need it".into());
     }

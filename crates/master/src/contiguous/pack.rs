@@ -5,7 +5,7 @@
 //! in a group, and gives the rest up.
 
 use crate::complete::unexpected;
-use crate::contiguous::Formation;
+use crate::contiguous::{Formation, contents};
 use crate::op::{Look, Op, OpError, Submission};
 use cairn_namespace::container::{Container, ContainerState};
 use cairn_namespace::group::ChecksumShape;
@@ -89,6 +89,8 @@ pub enum PackNews {
     UnpackedAsAsked(usize),
     /// So much in it is dead that what lives goes into other containers.
     Emptying(BlockId),
+    /// So many blocks are packed in one that a restored namespace did not know.
+    TakenOver(BlockId, u64),
 }
 
 /// Begins a container. Returns its id, or why there is none.
@@ -187,6 +189,7 @@ enum Next {
     Nothing,
     Abandon(&'static str),
     Pack,
+    Read,
     End,
 }
 
@@ -226,6 +229,10 @@ pub async fn go_on(
                     news.push(PackNews::Packed(id));
                 }
             }
+            Next::Read => {
+                let blocks = contents::take(op, id).await?;
+                news.extend(blocks.map(|blocks| PackNews::TakenOver(id, blocks)));
+            }
             Next::End => match op.submit(Submission::own(EndPack { container: id })).await? {
                 Outcome::Done => news.push(PackNews::Ended(id)),
                 Outcome::GroupRefused(_) => {}
@@ -249,6 +256,7 @@ fn next(
             (None, true) => Next::Nothing,
         },
         ContainerState::Ending => Next::Abandon("it is being given up"),
+        ContainerState::Found => Next::Read,
         ContainerState::Sealed if !is_grouped(look.store, of.id)? => {
             if query::attempt_of(look.store, of.id)?.is_some() {
                 return Ok(Next::Nothing);

@@ -140,9 +140,10 @@ impl Rounds {
         news: &mut Vec<News>,
     ) -> Result<(), OpError> {
         if round.is_due {
-            let mut told = Vec::new();
-            let goes_on = adopt::take_over(&op("adoptGroups"), &mut told).await;
+            let (mut told, mut contents) = (Vec::new(), Vec::new());
+            let goes_on = adopt::take_over(&op("adoptGroups"), &mut told, &mut contents).await;
             news.extend(told.into_iter().map(News::OfFound));
+            news.extend(contents.into_iter().map(News::OfContainer));
             self.is_taking_over = goes_on?;
         }
         if op("contiguousGroups").look(|look| look.cluster.safe_mode().is_on()) {

@@ -326,7 +326,15 @@ async fn a_restored_name_node_deletes_nothing_until_that_is_accepted() {
         |is_held: u8| format!("cairn_namenode_deletions_held{{by=\"restored\"}} {is_held}\n");
     assert!(page(&node, "/").await.contains("cairn admin restored --accept"));
     assert!(page(&node, "/prom").await.contains(&told(1)));
+    let damaged =
+        async |option: &str| page(&node, &format!("/fsck?ugi={SUPERUSER}&path=/&{option}=1")).await;
+    for option in ["delete", "move"] {
+        let text = damaged(option).await;
+        assert!(text.contains("`cairn admin restored` tells"), "{text}");
+        assert!(text.contains("Fsck on path '/' FAILED"), "{text}");
+    }
     assert_eq!(ask(true).await.restored, Some(true));
+    assert!(damaged("delete").await.contains("is HEALTHY"));
     assert!(!page(&node, "/").await.contains("cairn admin restored"));
     assert!(page(&node, "/prom").await.contains(&told(0)));
     while deletions(&datanodes).await == 0 {

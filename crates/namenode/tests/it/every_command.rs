@@ -12,6 +12,7 @@ use cairn_namespace::ops::abandon_block::{AbandonBlock, WithdrawBlock};
 use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::adopt::{Adopt, AdoptedMember};
+use cairn_namespace::ops::adopt_packed::{AdoptPacked, AdoptedBlock};
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::cache_directive::{
     AddCacheDirective, CacheDirectiveSpec, ModifyCacheDirective, RemoveCacheDirective,
@@ -651,6 +652,41 @@ fn packs(w: &mut World) {
     assert_eq!(w.submit(Repack { container }), Outcome::Flag(true));
     w.submit(Delete { path: "/small/g".into(), recursive: false });
     assert_eq!(w.submit(EndPack { container }), Outcome::Done);
+    found_container(w);
+}
+
+/// A container that nobody knows, with its group.
+fn found_container(w: &mut World) {
+    let BlockRef { id, gs, len } = w.write("/small/i", 1000);
+    let units = vec![Some(5)];
+    w.submit(RecordUnitCrcs { blocks: vec![BlockCrcs { id, gs, units }] });
+    let blocks = vec![PackedBlock { id, gs, len, crc32c: 5, from: None }];
+    let outcome = w.submit(BeginPack { policy: PolicyId(34), storage_policy: 0, blocks });
+    let Outcome::EncodeBegun { handle: container, gs: of } = outcome else { panic!("{outcome:?}") };
+    w.submit(AbandonPack { container });
+    let members = vec![NewMember { id, gs, len, crc32c: 5 }];
+    let outcome = w.submit(BeginEncode { policy: PolicyId(34), members, supersedes: Vec::new() });
+    let Outcome::EncodeBegun { handle, gs: group_gs } = outcome else { panic!("{outcome:?}") };
+    w.submit(Abandon { handle });
+    let checksum = ChecksumShape { kind: 2, bytes_per_checksum: 512 };
+    let mut index = PackIndex::new((container, of), 2, 512).unwrap();
+    index.push(0, (id, gs), (1000, 5)).unwrap();
+    let data_len = index.container_len();
+    let member = AdoptedMember { id: container, gs: of, len: data_len, crc32c: 6, sums_crc32c: 6 };
+    let adopted = w.submit(Adopt {
+        handle,
+        gs: group_gs,
+        policy: PolicyId(34),
+        members: vec![Some(member), None, None],
+        data_len,
+        parities: vec![Some(ParityRecord { len: 1 << 21, crc32c: 7 }); 2],
+        checksum,
+    });
+    assert_eq!(adopted, Outcome::Done);
+    let block = AdoptedBlock { slot: 0, offset: 0, id, gs, len, crc32c: 5 };
+    let (storage_policy, blocks, all) = (0, vec![block], Some((1, len)));
+    let taken = w.submit(AdoptPacked { container, gs: of, storage_policy, blocks, all });
+    assert_eq!(taken, Outcome::Flag(true));
 }
 
 /// The world after commands of all kinds.

@@ -6,6 +6,7 @@
 //! its units are there.
 
 use crate::block::{self, Block, BlockRef, BlockState, Membership};
+use crate::container::{self, Container, ContainerState};
 use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::error::Result;
@@ -22,7 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Takes a group over that parities tell of. Members that the namespace does not know become tombstones. Groups that it
 /// knows of its members, and that are older, give these up. If a file is not to be kept so by now, the members get their copies
-/// again and the group ends.
+/// again and the group ends. Containers are members that it does not know, of which nobody knows yet what is in them
+/// ([`ContainerState::Found`]).
 ///
 /// Answer: `Outcome::Done`, or `GroupRefused` if a member is not as the group has it, or is in a newer one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +99,14 @@ impl Adopt {
                 }
                 None => {
                     let AdoptedMember { id, gs, len, .. } = member;
-                    let (of, place) = (BlockRef { id, gs, len }, (InodeId::NONE, 0));
+                    let file = match id.is_container() {
+                        true => InodeId::CONTAINERS,
+                        false => InodeId::NONE,
+                    };
+                    if id.is_container() {
+                        container::put(cx.store, &self.container(&member))?;
+                    }
+                    let (of, place) = (BlockRef { id, gs, len }, (file, 0));
                     let block = Block::new(of, place, BlockState::Complete);
                     block::put(cx.store, &Block { unit_crcs, group, ..block })?;
                     counter::add(cx.store, Counter::Blocks, 1)?;
@@ -139,8 +148,34 @@ impl Adopt {
         })
     }
 
+    /// The members, if they are containers, and the namespace has none of them.
+    fn find_containers(
+        &self,
+        store: &dyn StoreRead,
+    ) -> Result<std::result::Result<Vec<Found>, String>> {
+        let mut found = Vec::new();
+        let last = counter::get(store, Counter::ContainerId)?;
+        let last_gs = counter::get(store, Counter::GenerationStamp)?;
+        for (slot, member) in (0u8..).zip(&self.members) {
+            let Some(member) = member else { continue };
+            let id = member.id;
+            let is_old = id.0 as u64 <= last && member.gs.0 <= last_gs;
+            if !id.is_container() || !is_old || member.len == 0 {
+                return Ok(Err(format!("{id} cannot be taken over as a container")));
+            }
+            if block::get(store, id)?.is_some() || container::get(store, id)?.is_some() {
+                return Ok(Err(format!("container {id} is known")));
+            }
+            found.push((slot, *member, None));
+        }
+        Ok(Ok(found))
+    }
+
     /// The members, if those that the namespace has are as the group has them, and one of them lives.
     fn find(&self, store: &dyn StoreRead) -> Result<std::result::Result<Vec<Found>, String>> {
+        if self.members.iter().flatten().any(|member| member.id.is_container()) {
+            return self.find_containers(store);
+        }
         let mut found = Vec::new();
         let last = counter::get(store, Counter::BlockId)?;
         let last_gs = counter::get(store, Counter::GenerationStamp)?;
@@ -148,7 +183,7 @@ impl Adopt {
             let Some(member) = member else { continue };
             let id = member.id;
             let is_old = id.0 > 0 && id.0 as u64 <= last && member.gs.0 <= last_gs;
-            if id.has_units() || id.is_container() || !is_old || member.len == 0 {
+            if id.has_units() || !is_old || member.len == 0 {
                 return Ok(Err(format!("{id} cannot be taken over as a member")));
             }
             let block = block::get(store, id)?;
@@ -200,10 +235,27 @@ impl Adopt {
         Ok(older.into_keys().collect())
     }
 
+    /// A container of which is not known yet what is in it.
+    fn container(&self, member: &AdoptedMember) -> Container {
+        Container {
+            id: member.id,
+            gs: member.gs,
+            policy: self.policy,
+            storage_policy: 0,
+            state: ContainerState::Found,
+            checksum: Some(self.checksum),
+            packed: 0,
+            packed_len: 0,
+            live: 0,
+            live_len: 0,
+            moved_to: Vec::new(),
+        }
+    }
+
     fn group(&self, found: &[Found], state: GroupState, supersedes: Vec<BlockId>) -> Group {
         let mut members = vec![None; self.members.len()];
         for (slot, AdoptedMember { id, gs, len, crc32c, sums_crc32c }, block) in found {
-            let (sums_crc32c, live) = (Some(*sums_crc32c), block.is_some());
+            let (sums_crc32c, live) = (Some(*sums_crc32c), block.is_some() || id.is_container());
             let member = Member { id: *id, gs: *gs, len: *len, crc32c: *crc32c, sums_crc32c, live };
             members[usize::from(*slot)] = Some(member);
         }

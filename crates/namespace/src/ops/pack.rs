@@ -229,7 +229,7 @@ impl Pack {
             ContainerState::Packed | ContainerState::Emptying { .. } => {
                 return Ok(Outcome::Flag(true));
             }
-            ContainerState::Building { .. } | ContainerState::Ending => {
+            ContainerState::Building { .. } | ContainerState::Ending | ContainerState::Found => {
                 return refused(format!("{} is not sealed", self.container));
             }
         };

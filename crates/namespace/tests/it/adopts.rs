@@ -163,6 +163,10 @@ fn what_does_not_agree_is_not_taken_over() {
         (with(b.reference()), "is not as the group has it"),
         (with(unknown), "cannot be taken over"),
         (with(BlockRef { id: BlockId((1 << 60) + 1), ..a_ref }), "cannot be taken over"),
+        (
+            adopt(known, &[a_ref, BlockRef { id: BlockId((1 << 60) + 1), ..a_ref }]),
+            "cannot be taken over as a container",
+        ),
         (adopt(known, &[a_ref, a_ref]), "do not fit together"),
         (Adopt { handle: next, ..of.clone() }, "is still to be given out"),
         (Adopt { gs: GenerationStamp(known.1.0 + 9), ..of.clone() }, "is still to be given out"),

@@ -104,7 +104,9 @@ impl Keeper {
                 assert_eq!(before, None, "{effect:?}");
                 return;
             }
-            Effect::MemberRetired { .. } if !self.known.contains_key(&id.0) => {
+            Effect::MemberRetired { .. } | Effect::CopiesChanged { .. }
+                if !self.known.contains_key(&id.0) =>
+            {
                 // One that only a group knew that was taken over.
                 let block = block::get(store, id).unwrap().unwrap();
                 self.known.insert(id.0, Known::of(store, &block));
@@ -157,7 +159,9 @@ impl Keeper {
             }
             Effect::Committed { .. } => known.state = State::Committed,
             Effect::Completed { .. } => known.state = State::Complete,
-            Effect::CopiesChanged { .. } => known.redundancy = redundancy(store, id),
+            Effect::CopiesChanged { .. } | Effect::Packed { .. } | Effect::Unpacked { .. } => {
+                known.redundancy = redundancy(store, id);
+            }
             Effect::MemberRetired { .. } => {
                 assert!(!known.is_retired, "{effect:?}");
                 known.is_retired = true;

@@ -2,6 +2,7 @@
 
 mod acls;
 mod adopts;
+mod adopts_packed;
 mod caching;
 mod effects;
 mod encryption;

@@ -181,7 +181,7 @@ fn a_packed_block_is_where_its_container_is_and_asks_for_no_replica() {
     assert_eq!(wanted(&fs, blocks[0].id), Redundancy::Replicated(3), "nothing is safe yet");
     let handle = group(&mut fs, &[container]);
     assert_eq!(pack(&mut fs, begun), Outcome::Flag(true));
-    let changed = blocks.each_ref().map(|block| Effect::CopiesChanged { id: block.id });
+    let changed = blocks.each_ref().map(|block| Effect::Packed { id: block.id });
     assert_eq!(fs.effects, changed);
     let places = [0, 1024, 1536];
     for ((slot, offset), block) in (0..).zip(places).zip(&blocks) {

@@ -2,7 +2,7 @@
 //! deleted, which is held back. They are read as their disks have them, and end with the record of their group. Where members
 //! need it the group is taken over, and what waited to be deleted of it counts from then on.
 
-use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, GroupFacts};
+use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, GroupFacts, SlotFacts};
 use crate::clock::{Now, millis};
 use crate::cluster::Cluster;
 use crate::command::ProveOrder;
@@ -23,8 +23,14 @@ const SETTLED_HEARTBEATS: u32 = 10;
 impl Cluster {
     /// Whether a storage has what belongs to nothing, as far as the namespace knows.
     pub(crate) fn is_unknown_on(&self, storage: StorageHandle, block: BlockRef) -> bool {
-        !self.blocks.map().is_on(storage, block.id)
-            && self.blocks.next_deletions_from(storage, block).next() == Some(block)
+        // The length of a container that was given up is not known any more; of one stamp there is one.
+        let is_container = block.id.is_container();
+        let from = if is_container { BlockRef { len: 0, ..block } } else { block };
+        let first = self.blocks.next_deletions_from(storage, from).next();
+        let is_it = |first: BlockRef| {
+            first == block || is_container && (first.id, first.gs) == (block.id, block.gs)
+        };
+        !self.blocks.map().is_on(storage, block.id) && first.is_some_and(is_it)
     }
 
     /// The storages that have it so.
@@ -61,7 +67,8 @@ impl Cluster {
             if able && !is_busy && self.groups.proving_of(block.id).is_none() {
                 let (place, since_ms) = (self.life_of(storage), now.mono_ms);
                 self.groups.begin_proving(block.id, Proving { node, place, since_ms });
-                self.work.give(node).proves.push(ProveOrder { block, storage });
+                let order = ProveOrder { block, storage, wants_index: false };
+                self.work.give(node).proves.push(order);
             }
         }
     }
@@ -70,8 +77,8 @@ impl Cluster {
     pub(crate) fn take_questions(&mut self, node: NodeHandle) -> Vec<ProveOrder> {
         let Some(mut outbox) = self.work.take_outbox(node) else { return Vec::new() };
         let proves = std::mem::take(&mut outbox.proves).into_iter();
-        let (asked, others) =
-            proves.partition(|order| self.is_unknown_on(order.storage, order.block));
+        let (asked, others) = proves
+            .partition(|order| order.wants_index || self.is_unknown_on(order.storage, order.block));
         outbox.proves = others;
         self.work.put_back(node, outbox);
         self.still_to_prove(asked)
@@ -120,13 +127,16 @@ impl Cluster {
 
     /// How far it has come.
     pub fn taken_over(&self) -> TakenOver {
-        let Unknown { found, unread, adopted, .. } = self.groups.unknown();
+        let Unknown { found, unread, adopted, unread_containers, adopted_blocks, .. } =
+            self.groups.unknown();
         let refused = found.iter().filter_map(|(id, found)| Some((*id, found.refusal.clone()?)));
         TakenOver {
             unread: *unread,
             found: found.len() as u64,
             adopted: *adopted,
             refused: refused.collect(),
+            unread_containers: *unread_containers,
+            adopted_blocks: *adopted_blocks,
         }
     }
 
@@ -179,7 +189,7 @@ impl Cluster {
     }
 
     /// Has safe mode count the members as those of a group, before what was unknown of it counts. Those that no file has are
-    /// waited for as well.
+    /// waited for as well, and so are containers.
     fn count_adopted(&mut self, lookup: &dyn BlockLookup, group: &GroupFacts) {
         if !self.safe_mode.is_starting() {
             return;
@@ -195,7 +205,8 @@ impl Cluster {
         });
         let before = before.count() as u64;
         let after = self.safe_blocks(lookup, group.handle, &group.facts());
-        self.safe_mode.add_total(members().filter(|member| !member.live).count() as u64);
+        let is_new = |member: &&SlotFacts| !member.live || member.id.is_container();
+        self.safe_mode.add_total(members().filter(is_new).count() as u64);
         self.safe_mode.count_safe(before, after);
     }
 }

@@ -11,6 +11,7 @@ use crate::node::DataNode;
 use crate::replica::Changes;
 use crate::slots::Slots;
 use cairn_stripe::group::GroupRecord;
+use cairn_stripe::pack::PackIndex;
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::BTreeMap;
 
@@ -28,6 +29,8 @@ pub struct Proved {
     pub crc32c: Option<u32>,
     /// What the end of a parity says of its group.
     pub record: Option<GroupRecord>,
+    /// The index of a container, which was decoded if there is no CRC of it.
+    pub index: Option<PackIndex>,
 }
 
 impl Cluster {
@@ -54,7 +57,8 @@ impl Cluster {
             }
             let place = self.life_of(storage);
             self.groups.begin_proving(block.id, Proving { node, place, since_ms: now_ms });
-            self.work.give(node).proves.push(ProveOrder { block, storage });
+            let order = ProveOrder { block, storage, wants_index: false };
+            self.work.give(node).proves.push(order);
             return;
         }
     }
@@ -103,7 +107,7 @@ impl Cluster {
             let is_its = place.is_some_and(|place| place == self.life_of(order.storage));
             let is_there = self.is_good_on(order.storage, order.block.id)
                 || self.is_unknown_on(order.storage, order.block);
-            is_its && is_there
+            is_its && (is_there || order.wants_index)
         });
         orders
     }
@@ -121,6 +125,7 @@ impl Cluster {
         let Some(proving) = proving.filter(|proving| proving.node == reporter) else {
             return Changes::default();
         };
+        self.note_index(lookup, proved);
         // One that could not be read is tried again when its time is over: its DataNode tells what is wrong with it.
         let Some(crc32c) = *crc32c else { return Changes::default() };
         self.groups.end_proving(block.id);

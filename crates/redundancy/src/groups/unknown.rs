@@ -1,8 +1,10 @@
 //! What is known of groups that DataNodes have and a restored namespace does not know.
 
 use cairn_stripe::group::GroupRecord;
+use cairn_stripe::pack::PackIndex;
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A group that parities tell of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,10 @@ pub struct TakenOver {
     pub adopted: u64,
     /// Groups that are not taken over as things stand, and why.
     pub refused: Vec<(BlockId, String)>,
+    /// Containers that were taken over and whose index was not read yet.
+    pub unread_containers: u64,
+    /// Small blocks that were taken over with them.
+    pub adopted_blocks: u64,
 }
 
 /// What was asked and told.
@@ -41,4 +47,10 @@ pub(crate) struct Unknown {
     pub unread: u64,
     /// Groups that were taken over.
     pub adopted: u64,
+    /// What was read of containers that were taken over.
+    pub indexes: BTreeMap<BlockId, Arc<PackIndex>>,
+    /// Containers of which nothing was read yet.
+    pub unread_containers: u64,
+    /// Small blocks that were taken over.
+    pub adopted_blocks: u64,
 }

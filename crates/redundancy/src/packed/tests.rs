@@ -166,7 +166,7 @@ fn containers_are_read_anew_before_anything_goes_after_a_start() {
             world.cluster.proved(
                 &world.blocks,
                 handle,
-                &Proved { block: order.block, storage, crc32c, record: None },
+                &Proved { block: order.block, storage, crc32c, record: None, index: None },
             );
         }
         if deletions(&commands) == plain() {
@@ -191,7 +191,7 @@ fn containers_are_read_anew_before_anything_is_packed() {
         for (node, order) in proves(&world.run(3000, &[])) {
             let storage = world.cluster.storage(order.storage).uuid.clone();
             let crc32c = world.blocks.unit_crc(order.block.id, UnitIndex(0));
-            let proved = Proved { block: order.block, storage, crc32c, record: None };
+            let proved = Proved { block: order.block, storage, crc32c, record: None, index: None };
             world.cluster.proved(&world.blocks, world.handle(node), &proved);
         }
     }

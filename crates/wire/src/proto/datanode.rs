@@ -682,6 +682,9 @@ pub struct ProveOrderProto {
     /// Field 1001 `storageUuid`.
     #[prost(string, required, tag = "1001")]
     pub storage_uuid: ::std::string::String,
+    /// Field 1002 `wantsIndex`.
+    #[prost(bool, optional, tag = "1002")]
+    pub wants_index: ::core::option::Option<bool>,
 }
 
 /// `hadoop.hdfs.datanode.ProvedReplicaProto`.

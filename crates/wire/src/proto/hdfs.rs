@@ -56,6 +56,12 @@ pub struct AcceptRestoredResponseProto {
     /// Field 1007 `refusedGroups`.
     #[prost(string, repeated, tag = "1007")]
     pub refused_groups: ::std::vec::Vec<::std::string::String>,
+    /// Field 1008 `unreadContainers`.
+    #[prost(uint64, optional, tag = "1008")]
+    pub unread_containers: ::core::option::Option<u64>,
+    /// Field 1009 `adoptedBlocks`.
+    #[prost(uint64, optional, tag = "1009")]
+    pub adopted_blocks: ::core::option::Option<u64>,
 }
 
 /// `hadoop.hdfs.AclEntryProto`.

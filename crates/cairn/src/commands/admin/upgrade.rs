@@ -113,7 +113,9 @@ impl Restored {
                 json!({"entry": it.sequence, "entry_ms": it.entry_ms,
                        "restored_ms": it.restored_ms, "accepted": self.accept,
                        "unread_parities": it.unread_parities, "found_groups": it.found_groups,
-                       "adopted_groups": it.adopted_groups, "refused_groups": it.refused_groups})
+                       "adopted_groups": it.adopted_groups, "refused_groups": it.refused_groups,
+                       "unread_containers": it.unread_containers,
+                       "adopted_blocks": it.adopted_blocks})
             });
             crate::say!("{}", json!({"restored": value}));
             return Ok(ExitCode::SUCCESS);
@@ -129,6 +131,11 @@ impl Restored {
             it.adopted_groups,
             it.found_groups,
             it.unread_parities
+        );
+        crate::say!(
+            "Small blocks in containers that DataNodes have: {} taken over; {} containers are to be read",
+            it.adopted_blocks,
+            it.unread_containers
         );
         for refused in &it.refused_groups {
             crate::say!("  {refused}");

@@ -68,6 +68,8 @@ pub async fn accept_restored(node: &NameNode, call: &Call) -> Answer {
         unread_parities: Some(taken_over.unread),
         found_groups: Some(taken_over.found),
         adopted_groups: Some(taken_over.adopted),
+        unread_containers: Some(taken_over.unread_containers),
+        adopted_blocks: Some(taken_over.adopted_blocks),
         refused_groups: refused.map(|(group, why)| format!("{group}: {why}")).collect(),
         restored: Some(restored.is_some()),
         sequence: restored.map(|restored| restored.sequence),

@@ -14,6 +14,7 @@ use cairn_redundancy::{
     BlockRef, Cluster, Command, EncodeOrder, GroupRebuild, NodeClaim, ProveOrder, StorageHandle,
 };
 use cairn_stripe::group::GroupRecord;
+use cairn_stripe::pack::PackIndex;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::proto::datanode as dn;
 use cairn_wire::proto::hdfs as pb;
@@ -63,6 +64,7 @@ pub(super) fn orders(
                 let prove = |work: &ProveOrder| dn::ProveOrderProto {
                     block: encoder.extended(&work.block),
                     storage_uuid: cluster.storage(work.storage).uuid.clone(),
+                    wants_index: work.wants_index.then_some(true),
                 };
                 orders.proves.extend(works.iter().map(prove));
             }
@@ -216,12 +218,20 @@ pub(super) fn proved(proto: dn::ProvedReplicaProto) -> Proved {
         gs: GenerationStamp(proto.block.gen_stamp),
         len: proto.block.num_bytes(),
     };
-    let record = proto.record.and_then(|end| {
-        GroupRecord::from_tail(&end, |bytes| crc32c(0, bytes))
-            .inspect_err(|error| warn!(block = %block.id, %error, "a parity has no record"))
-            .ok()
-    });
-    Proved { block, storage: proto.storage_uuid, crc32c: proto.crc32c, record }
+    let (mut record, mut index) = (None, None);
+    if let Some(end) = proto.record {
+        let sum = |bytes: &[u8]| crc32c(0, bytes);
+        if block.id.is_container() {
+            index = PackIndex::from_tail(&end, sum)
+                .inspect_err(|error| warn!(block = %block.id, %error, "a container has no index"))
+                .ok();
+        } else {
+            record = GroupRecord::from_tail(&end, sum)
+                .inspect_err(|error| warn!(block = %block.id, %error, "a parity has no record"))
+                .ok();
+        }
+    }
+    Proved { block, storage: proto.storage_uuid, crc32c: proto.crc32c, record, index }
 }
 
 fn made(proto: dn::EncodedGroupProto) -> Option<Made> {

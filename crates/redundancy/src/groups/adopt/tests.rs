@@ -77,7 +77,7 @@ fn asked(world: &mut World) -> Vec<(usize, ProveOrder)> {
 
 fn tell(world: &mut World, (node, order): (usize, ProveOrder), record: Option<GroupRecord>) {
     let storage = world.cluster.storage(order.storage).uuid.clone();
-    let proved = Proved { block: order.block, storage, crc32c: Some(77), record };
+    let proved = Proved { block: order.block, storage, crc32c: Some(77), record, index: None };
     let handle = world.handle(node);
     world.cluster.proved(&world.blocks, handle, &proved);
 }

@@ -15,7 +15,7 @@ pub(super) fn proves(commands: &BTreeMap<usize, Vec<Command>>) -> Vec<(usize, Pr
 pub(super) fn proved(world: &mut World, (node, order): (usize, ProveOrder), crc32c: Option<u32>) {
     let storage = world.cluster.storage(order.storage).uuid.clone();
     let handle = world.handle(node);
-    let result = Proved { block: order.block, storage, crc32c, record: None };
+    let result = Proved { block: order.block, storage, crc32c, record: None, index: None };
     world.cluster.proved(&world.blocks, handle, &result);
 }
 

@@ -1,0 +1,154 @@
+//! How containers that were taken over are read, and what a start waits for then.
+
+use crate::fixture::*;
+use crate::groups::prove::Proved;
+use crate::*;
+use cairn_stripe::pack::PackIndex;
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+
+const HANDLE: BlockId = BlockId((1 << 61) + 16);
+const GS: GenerationStamp = GenerationStamp(2000);
+const OF_CONTAINER: GenerationStamp = GenerationStamp(1900);
+const PARITY_LEN: u64 = 10_000;
+
+fn small() -> BlockRef {
+    BlockRef { id: block(1), gs: GenerationStamp(1001), len: 700 }
+}
+
+fn index(slot: usize) -> PackIndex {
+    let id = BlockId((1 << 60) + 1 + slot as i64);
+    let mut index = PackIndex::new((id, OF_CONTAINER), 2, 512).unwrap();
+    let of = if slot == 1 { small() } else { BlockRef { id: block(90 + slot as i64), ..small() } };
+    index.push(0, (of.id, of.gs), (of.len as u32, 5)).unwrap();
+    index
+}
+
+fn container(slot: usize) -> BlockRef {
+    let index = index(slot);
+    BlockRef { id: index.container, gs: index.gs, len: index.container_len() }
+}
+
+/// A restored namespace at its start with a small block of which nobody has a replica: it is in a container that is lost, in a
+/// group of which all else is there, unit `i` on node `i`. The group is taken over, and nobody knows what is in it.
+fn world() -> World {
+    let mut world = World::new(6, 6);
+    world.cluster = Cluster::new(Config::default());
+    world.cluster.hold_deletions(true);
+    world.blocks.0.insert(small().id, replicated(3, 700, BlockState::Complete));
+    world.cluster.start_safe_mode(1, world.now);
+    let parity = |slot| BlockRef { id: HANDLE.internal(UnitIndex(slot)), gs: GS, len: PARITY_LEN };
+    for node in 0..6 {
+        world.register(registration(node, node));
+        world.heartbeat(node);
+        let units = [container(0), container(1), container(2), parity(3), parity(4)];
+        let block = units.get(node).filter(|_| node != 1).copied();
+        let report =
+            |block| ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None };
+        world.full_report(node, &block.map(report).into_iter().collect::<Vec<_>>());
+    }
+    let slot = |slot| {
+        let BlockRef { id, gs, len } = container(slot);
+        Some(SlotFacts { id, gs, len, live: true })
+    };
+    let facts = GroupFacts {
+        handle: HANDLE,
+        gs: GS,
+        k: 3,
+        m: 2,
+        attempt: false,
+        formed: true,
+        dissolving: false,
+        slots: (0..3).map(slot).collect(),
+        parity_len: PARITY_LEN,
+    };
+    world.blocks.3.insert(HANDLE, facts);
+    for slot in 0..3 {
+        let BlockRef { id, gs, len } = container(slot);
+        let group = Some((HANDLE, UnitIndex(slot as u8)));
+        let facts = replicated(1, len, BlockState::Complete);
+        world.blocks.0.insert(id, BlockFacts { group, gs, ..facts });
+        world.blocks.1.insert((id, UnitIndex(0)), 7);
+    }
+    world.cluster.group_adopted(&world.blocks, HANDLE);
+    world
+}
+
+/// Who is told to read the index of a container.
+fn asked(world: &mut World, slot: usize) -> Vec<(usize, ProveOrder)> {
+    world.cluster.ask_for_index(&world.blocks, container(slot).id, world.now);
+    let mut asked = Vec::new();
+    for (node, commands) in world.run(3000, &[]) {
+        for command in commands {
+            let Command::Prove(orders) = command else {
+                panic!("nothing else is told: {command:?}");
+            };
+            asked.extend(orders.into_iter().map(|order| (node, order)));
+        }
+    }
+    asked
+}
+
+fn tell(world: &mut World, node: usize, slot: usize, told: (Option<u32>, PackIndex)) {
+    let (crc32c, index) = told;
+    let storage = world.cluster.storage(world.storage(node)).uuid.clone();
+    let index = Some(index);
+    let proved = Proved { block: container(slot), storage, crc32c, record: None, index };
+    let handle = world.handle(node);
+    world.cluster.proved(&world.blocks, handle, &proved);
+}
+
+#[test]
+fn indexes_are_read_in_safe_mode_where_containers_are_and_decoded_where_none_is() {
+    let mut world = world();
+    assert_eq!(world.cluster.safe_mode().block_counts(), (4, 3), "the small block is not found");
+    let orders = asked(&mut world, 0);
+    assert_eq!(orders.iter().map(|(node, _)| *node).collect::<Vec<_>>(), [0]);
+    assert!(orders[0].1.wants_index && orders[0].1.block == container(0));
+    assert_eq!(asked(&mut world, 0), [], "it is being read");
+    tell(&mut world, 0, 0, (Some(7), index(0)));
+    assert_eq!(world.cluster.index_of(container(0).id).as_deref(), Some(&index(0)));
+    assert_eq!(asked(&mut world, 0), [], "it was read");
+    let orders = asked(&mut world, 1);
+    let node = orders[0].0;
+    assert!(orders.len() == 1 && [0, 2, 3, 4].contains(&node), "who has another unit");
+    tell(&mut world, node, 1, (None, index(1)));
+    assert_eq!(world.cluster.index_of(container(1).id).as_deref(), Some(&index(1)));
+}
+
+#[test]
+fn an_index_of_something_else_or_from_other_bytes_is_not_believed() {
+    let mut world = world();
+    for (crc32c, wrong) in [
+        (Some(8), index(0)),
+        (Some(7), index(2)),
+        (None, PackIndex::new((container(0).id, GS), 2, 512).unwrap()),
+        (None, PackIndex::new((container(0).id, OF_CONTAINER), 2, 512).unwrap()),
+    ] {
+        let node = asked(&mut world, 0).first().map_or(0, |(node, _)| *node);
+        tell(&mut world, node, 0, (crc32c, wrong));
+        assert_eq!(world.cluster.index_of(container(0).id), None);
+        world.now = at(world.now.mono_ms + 600_000);
+    }
+}
+
+#[test]
+fn a_start_does_not_wait_for_what_is_packed_in_a_container_that_can_be_had() {
+    let mut world = world();
+    let facts = world.blocks.0[&small().id];
+    assert!(world.cluster.needs_container(&world.blocks, small().id, &facts));
+    let packed = BlockFacts { packed: Some(container(1).id), ..facts };
+    world.blocks.0.insert(small().id, packed);
+    world.cluster.block_packed(&world.blocks, small().id);
+    assert!(!world.cluster.needs_container(&world.blocks, small().id, &packed));
+    assert_eq!(world.cluster.safe_mode().block_counts(), (3, 3));
+    world.cluster.contents_taken(container(1).id, 1);
+    assert_eq!(world.cluster.taken_over().adopted_blocks, 1);
+    // As when its container cannot be had and it is plain again.
+    world.blocks.0.insert(small().id, facts);
+    world.cluster.block_unpacked(&world.blocks, small().id);
+    assert_eq!(world.cluster.safe_mode().block_counts(), (4, 3));
+    world.blocks.0.insert(small().id, packed);
+    world.cluster.block_packed(&world.blocks, small().id);
+    world.run(60_000, &[]);
+    assert!(!world.cluster.safe_mode().is_on());
+}
