@@ -56,14 +56,16 @@ async fn go_on(op: &impl Op, of: &Container) -> Result<(), OpError> {
         let has_all = look.cluster.has_found_all(look.now);
         is_grouped && has_all && look.cluster.can_be_had(&lookup, of.id)
     });
-    while is_in_time {
+    if !is_in_time {
+        return Ok(());
+    }
+    loop {
         match op.submit(Submission::own(Pack { container: of.id, gs: of.gs })).await? {
             Outcome::Flag(false) => {}
-            Outcome::Flag(true) | Outcome::GroupRefused(_) => break,
+            Outcome::Flag(true) | Outcome::GroupRefused(_) => return Ok(()),
             other => return Err(unexpected(&other)),
         }
     }
-    Ok(())
 }
 
 /// Takes over what is in a container, if its index was read; else has it read. Returns how many blocks are packed in it then.

@@ -98,7 +98,7 @@ mod tests {
             match draw(100) {
                 0..10 => {
                     // It may have been started anew, and the answer may be lost: then it registers once more.
-                    if mistake != Some(Mistake::AnewIsAsBefore) || given.0.get(&uuid).is_none() {
+                    if mistake != Some(Mistake::AnewIsAsBefore) || !given.0.contains_key(&uuid) {
                         given.registered(&uuid, round, now);
                     }
                     is_registered[node] = draw(4) > 0;
