@@ -145,9 +145,10 @@ fn many(arguments: &Arguments) -> ExitCode {
         let packing = if arguments.packing { " --packing" } else { "" };
         let contended = if arguments.contended { " --contended" } else { "" };
         let harsh = if arguments.harsh { " --harsh" } else { "" };
+        let restores = if arguments.restores { " --restores" } else { "" };
         let busy = arguments.busy.map(|busy| format!(" --busy {busy}")).unwrap_or_default();
         println!(
-            "seed {seed}: {why}\n  replay: cargo run -p cairn-sim -- --seed {seed}{groups}{packing}{contended}{harsh}{busy} --trace"
+            "seed {seed}: {why}\n  replay: cargo run -p cairn-sim -- --seed {seed}{groups}{packing}{contended}{harsh}{restores}{busy} --trace"
         );
     }
     println!("{} seeds, {} failed", arguments.seeds, failed.len());
