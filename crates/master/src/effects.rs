@@ -77,13 +77,17 @@ fn apply_one(
 ) {
     match effect {
         Effect::Allocated { id, gs } => cluster.block_allocated(id, gs, targets),
-        Effect::CopyBegun { id, gs, source } => cluster.block_copied(id, gs, source),
+        Effect::CopyBegun { id, gs, source } => {
+            cluster.settle(lookup, &[source]);
+            cluster.block_copied(id, gs, source);
+        }
         Effect::PipelineUpdated { id, gs } => cluster.pipeline_updated(id, gs, targets),
         Effect::Reopened { id, gs, len } => {
             // One that is committed and not complete goes on where it was.
             let facts = lookup.block(id).filter(|_| cluster.pipeline(id).is_empty());
             if let Some(facts) = facts {
                 let before = BlockFacts { gs, len, state: BlockState::Complete, ..facts };
+                cluster.settle_before(lookup, id, before);
                 cluster.block_reopened(id, &before);
             }
         }

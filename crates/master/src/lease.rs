@@ -87,13 +87,17 @@ fn silently_held(look: &Look<'_>, path: &str) -> Result<Option<InodeId>> {
 }
 
 /// What the cluster knows of the last two blocks of a file, nothing if there is none, and what that rests on.
-pub(crate) fn last_blocks(look: &Look<'_>, file: Option<InodeId>) -> Result<(LastBlocks, Guard)> {
+pub(crate) fn last_blocks(
+    look: &mut Look<'_>,
+    file: Option<InodeId>,
+) -> Result<(LastBlocks, Guard)> {
     let mut guard = Guard::NONE;
     let Some(file) = file else { return Ok((LastBlocks::default(), guard)) };
     guard.file(look.store, file)?;
     let lookup = look.lookup();
     let open = query::incomplete_blocks(look.store, file)?;
     let last = query::last_block(look.store, file)?.map(|(_, block)| block);
+    look.cluster.settle(&lookup, last.as_ref().map(|last| last.id).as_slice());
     let before_last = open.len().checked_sub(2).map(|index| &open[index]);
     for block in before_last.into_iter().chain(&last) {
         guard.block(block.id, Some(block));

@@ -51,7 +51,7 @@ impl NameNode {
         counts: &mut counts::Walk,
         is_due: bool,
     ) -> Result<(), OpError> {
-        if is_due && self.safe_mode_tip().is_none() {
+        if is_due && !self.holds_work() {
             self.count_groups(counts).await?;
         }
         let round = Round {

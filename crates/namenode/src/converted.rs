@@ -20,7 +20,7 @@ const COPY_STAYS: Duration = Duration::from_secs(3600);
 pub(crate) async fn watch(node: Arc<NameNode>, worker: Arc<Worker>) {
     loop {
         worker.pass().await;
-        if node.safe_mode_tip().is_none()
+        if !node.holds_work()
             && let Err(refusal) = node.delete_converted(node.now().wall_ms).await
         {
             tracing::warn!(refusal = %refusal.0, "what converted files were made of is not deleted");

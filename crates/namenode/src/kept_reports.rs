@@ -3,7 +3,7 @@
 use crate::clock::wall_ms;
 use crate::config::{NameNodeConfig, parts};
 use cairn_process::held::held;
-use cairn_redundancy::{Completeness, Config, Heartbeat, KeptNode, Now, Registration, Standby};
+use cairn_redundancy::{Completeness, Config, Heartbeat, Kept, Now, Registration, Standby};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -56,11 +56,18 @@ impl KeptReports {
         held(&self.standby).is_none()
     }
 
-    /// All of it, of DataNodes that may live. What comes now is for whoever takes it.
-    pub fn take(&self) -> Vec<KeptNode> {
-        let standby = held(&self.standby).take();
-        let taken = standby.into_iter().flat_map(|kept| kept.take(self.now(), self.silence_ms()));
-        taken.collect()
+    /// All of it, of DataNodes that may live, and whether it is enough to lead with; nothing if it was taken. What comes now
+    /// is for whoever takes it.
+    pub fn take(&self) -> Option<(Kept, bool)> {
+        let mut standby = held(&self.standby).take()?;
+        let (now, silence_ms) = (self.now(), self.silence_ms());
+        let is_enough = self.is_enough(standby.completeness(now, silence_ms));
+        Some((standby.hand_over(now, silence_ms), is_enough))
+    }
+
+    fn is_enough(&self, known: Completeness) -> bool {
+        let blocks = self.blocks.load(Ordering::SeqCst);
+        known.is_enough(blocks, self.config.safe_mode_threshold)
     }
 
     /// The NameNode of this member has ended: what is told from now on is kept, beginning with nothing.
@@ -80,10 +87,8 @@ impl KeptReports {
 
     /// Whether it is enough to lead with, or this member does.
     pub fn is_ready(&self) -> bool {
-        let (blocks, threshold) =
-            (self.blocks.load(Ordering::SeqCst), self.config.safe_mode_threshold);
         let known = self.completeness();
-        let is_enough = known.is_some_and(|known| known.is_enough(blocks, threshold));
+        let is_enough = known.is_some_and(|known| self.is_enough(known));
         self.is_enough.store(is_enough, Ordering::SeqCst);
         is_enough || known.is_none()
     }

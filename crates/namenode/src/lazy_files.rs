@@ -34,9 +34,9 @@ pub(crate) async fn watch(node: Arc<NameNode>, worker: Arc<Worker>) {
     let mut lost = BTreeSet::new();
     loop {
         worker.pass().await;
-        lost = match node.safe_mode_tip() {
-            None => node.delete_lost_lazy_files(&lost).await,
-            Some(_) => BTreeSet::new(),
+        lost = match node.holds_work() {
+            false => node.delete_lost_lazy_files(&lost).await,
+            true => BTreeSet::new(),
         };
         worker.rest(tokio::time::sleep(interval)).await;
     }

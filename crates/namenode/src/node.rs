@@ -280,6 +280,11 @@ impl NameNode {
         cluster.safe_mode().is_on().then(|| cluster.safe_mode_tip(now))
     }
 
+    /// Whether nothing is to be mended, moved, grouped or deleted now, nor taken for lost.
+    pub(crate) fn holds_work(&self) -> bool {
+        self.cluster().safe_mode().holds_work()
+    }
+
     /// Refuses changes in safe mode; `what` begins the message, such as `Cannot create file/x`.
     ///
     /// Clients of a quorum wait for the end of a start's: locations come to a new leader soon.

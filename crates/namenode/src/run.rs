@@ -344,6 +344,7 @@ impl RunningNameNode {
             tasks,
         };
         running.spawn_vital(&workers::REDUNDANCY, loops::tick_cluster);
+        running.spawn_vital(&workers::TAKING_OVER, NameNode::finish_taking_over);
         running.spawn_vital(&workers::FOLLOW_UP, loops::follow_up);
         running.spawn_vital(&workers::LEASES, loops::watch_leases);
         running.spawn_vital(&workers::FREE_SPACE, resources::watch);

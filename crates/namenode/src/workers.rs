@@ -13,6 +13,11 @@ pub(crate) static REDUNDANCY: Kind = kind(
     "Finds dead DataNodes, ends safe mode, plans what is to be copied, decoded and deleted.",
     Pause::Never,
 );
+pub(crate) static TAKING_OVER: Kind = kind(
+    "taking-over",
+    "Judges what DataNodes have told another leader, once after this NameNode has begun to lead.",
+    Pause::Never,
+);
 pub(crate) static FOLLOW_UP: Kind =
     kind("follow-up", "Submits what follows from changes and reports.", Pause::Never);
 pub(crate) static LEASES: Kind =

@@ -45,8 +45,8 @@ pub use crate::waiting::{
 pub use blocks::{
     BlockInfo, FileBlocks, blocks_after, blocks_of_file, copies_of_block, copy_of, file_blocks,
     file_blocks_at, file_of_block, get_block, get_blocks, get_blocks_by_id, has_snapshots,
-    incomplete_blocks, incomplete_held_blocks, last_block, last_blocks, packed_blocks_of_file,
-    packed_cut, plan_add_block, storage_policy_of_block,
+    incomplete_blocks, incomplete_held_blocks, last_block, last_blocks, open_blocks,
+    packed_blocks_of_file, packed_cut, plan_add_block, storage_policy_of_block,
 };
 pub use direct::{SmallFile, visit_file_info, visit_small_file};
 pub use layout::{FileLayout, file_layout};

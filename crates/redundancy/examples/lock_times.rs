@@ -9,7 +9,7 @@
 use cairn_redundancy::{
     BlockFacts, BlockLookup, BlockRef, BlockState, Changes, Cluster, Config, FullReport,
     GroupFacts, Heartbeat, Layout, NodeAddress, NodeHandle, Now, Registration, ReplicaState,
-    ReportedReplica, StoragePolicy, StorageReport, StorageType,
+    ReportedReplica, Standby, StoragePolicy, StorageReport, StorageType,
 };
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId, UnitIndex};
 use std::time::Duration;
@@ -92,16 +92,22 @@ impl BlockLookup for Blocks {
     }
 }
 
-fn add_node(cluster: &mut Cluster, blocks: &Blocks, number: usize, storages: usize) -> NodeHandle {
+fn registration(number: usize) -> Registration {
     let (uuid, ip) = (format!("uuid-{number}"), format!("10.0.{}.{}", number / 250, number % 250));
     let address = NodeAddress { ip, xfer_port: 9866, ..NodeAddress::default() };
     let rack = "/rack".to_string();
-    let registration = Registration { uuid, address, rack, ..Registration::default() };
-    let claimed = registration.clone();
-    let node = cluster.register(blocks, registration, Now::default()).expect("it is the only one");
+    Registration { uuid, address, rack, ..Registration::default() }
+}
+
+fn heartbeat(number: usize, storages: usize) -> Heartbeat {
     let named = |storage| StorageReport { uuid: name(number, storage), ..StorageReport::default() };
-    let heartbeat =
-        Heartbeat { storages: (0..storages).map(named).collect(), ..Heartbeat::default() };
+    Heartbeat { storages: (0..storages).map(named).collect(), ..Heartbeat::default() }
+}
+
+fn add_node(cluster: &mut Cluster, blocks: &Blocks, number: usize, storages: usize) -> NodeHandle {
+    let registered = cluster.register(blocks, registration(number), Now::default());
+    let node = registered.expect("it is the only one");
+    let (claimed, heartbeat) = (registration(number), heartbeat(number, storages));
     let beat = cluster.heartbeat(blocks, &claimed.claim(), heartbeat, Now::default());
     beat.expect("it has registered");
     node
@@ -175,30 +181,48 @@ fn held(blocks: &Blocks, at: (usize, usize), size: (usize, usize)) -> Vec<Report
     (1..=blocks.count).flat_map(of).collect()
 }
 
-/// What a NameNode takes over that begins to lead, before it serves, and what it looks at then, while it does.
+/// What a NameNode takes over that begins to lead: before it serves, and then, while it does.
 fn take_over(blocks: &Blocks, all: &[(usize, usize)], size: (usize, usize)) {
+    let mut standby = Standby::new(&Config::default());
     let mut cluster = Cluster::new(Config::default());
-    let nodes: Vec<NodeHandle> =
-        (0..size.0).map(|number| add_node(&mut cluster, blocks, number, size.1)).collect();
+    let mut units = 0;
+    for node in 0..size.0 {
+        let (registration, heartbeat) = (registration(node), heartbeat(node, size.1));
+        standby.register(registration.clone(), Now::default());
+        standby.heartbeat(&registration.claim(), heartbeat, Now::default());
+        for at in all.iter().filter(|at| at.0 == node) {
+            let replicas = held(blocks, *at, size);
+            units += replicas.len();
+            let list = vec![(name(at.0, at.1), StorageType::Disk, replicas)];
+            let told = standby.full_report(&registration.claim(), (0, true), list, Now::default());
+            told.expect("it has registered");
+        }
+        add_node(&mut cluster, blocks, node, size.1);
+    }
     cluster.begin_to_lead(1 << 32);
     cluster.start_safe_mode(blocks.count as u64, Now::default());
-    let (mut times, mut units) = (Times::default(), 0);
-    for (node, handle) in nodes.into_iter().enumerate() {
-        let call = cluster.begin_kept_report(handle);
-        for at in all.iter().filter(|at| at.0 == node) {
-            let mut report = FullReport::new(held(blocks, *at, size));
-            let (uuid, mut changes) = (name(at.0, at.1), Changes::default());
-            units += report.replica_count();
-            let named = (uuid.as_str(), StorageType::Disk);
-            cluster.begin_full_report(call, named, &mut report).expect("a storage that is known");
-            times.run(|| {
-                cluster.full_report_step(blocks, &mut report, Now::default(), &mut changes)
-            });
+    let mut times = Times::default();
+    let mut standby = Some(standby);
+    times.run(|| {
+        let kept = standby.take().map(|standby| standby.hand_over(Now::default(), u64::MAX));
+        kept.into_iter().for_each(|kept| cluster.take_over(kept, true));
+        false
+    });
+    times.print("taken over before it serves", units);
+    let mut times = Times::default();
+    times.run(|| {
+        for number in (1..=1000).map(|number| number * 7919 % blocks.count) {
+            cluster.settle(blocks, &[blocks.id(number)]);
         }
-    }
-    times.print("taken over", units);
+        false
+    });
+    times.print("settled as somebody asks", 1000);
+    let mut times = Times::default();
+    let mut changes = Changes::default();
+    times.run(|| cluster.take_over_step(blocks, &mut changes));
+    times.print("judged while it serves", units);
+    cluster.end_taking_over(Now::default());
     let (mut times, mut ms, mut dice) = (Times::default(), 0, || 4);
-    cluster.look_at_start(Now::default());
     times.run(|| {
         ms += 1000;
         cluster.tick(blocks, Now { mono_ms: ms, elapsed_ms: ms, wall_ms: ms }, &mut dice);

@@ -24,6 +24,7 @@ use crate::report::ongoing::Reports;
 use crate::safe_mode::SafeMode;
 use crate::scrub::walk::Scrubs;
 use crate::slow::reports::SlowReports;
+use crate::standby::kept::Pending;
 use crate::work::Work;
 use crate::work::rounds::Rounds;
 use crate::work::walks::Walks;
@@ -57,6 +58,8 @@ pub struct Cluster {
     pub(crate) lost: BTreeSet<StorageHandle>,
     /// Full reports that are being taken.
     pub(crate) reports: Reports,
+    /// What was kept before this NameNode led, and is not taken over yet.
+    pub(crate) pending: Option<Box<Pending>>,
     /// The time of the last heartbeat or tick, for events that bring no time of their own.
     pub(crate) last_event: Now,
     /// Nobody is found dead before, on the monotonic clock.
@@ -101,6 +104,7 @@ impl Cluster {
             slow: SlowReports::default(),
             lost: BTreeSet::new(),
             reports: Reports::default(),
+            pending: None,
             last_event: Now::default(),
             no_deaths_before_ms: 0,
             asks_next_ms: 0,
@@ -390,7 +394,9 @@ impl Cluster {
                 let new = crc32c.filter(|_| lookup.unit_crc(id, unit).is_none());
                 late_crcs.extend(new.map(|crc32c| LateCrc { id, gs: facts.gs, unit, crc32c }));
             }
-            self.end_construction(id, Some(&facts));
+            if self.end_construction(id, Some(&facts)).is_some() {
+                self.safe_mode.count_served(true);
+            }
         }
         self.check_redundancy(lookup, id);
         late_crcs
@@ -404,6 +410,11 @@ impl Cluster {
 
     /// Tells that no file has the block any more: its replicas and units will be deleted.
     pub fn block_removed(&mut self, id: BlockId, gs: GenerationStamp) {
+        if self.pending.as_ref().is_some_and(|pending| pending.has(id)) {
+            self.safe_mode.take_from_total(1);
+        } else if self.blocks.construction(id).is_none() && self.blocks.of(id).next().is_some() {
+            self.safe_mode.count_served(false);
+        }
         self.groups.forget_retired(id);
         self.groups.forget_container(id);
         self.packed.forget(id);

@@ -92,6 +92,7 @@ impl Cluster {
             construction.entry(place.storage, place.unit).in_pipeline = true;
         }
         self.blocks.begin_construction(id, construction);
+        self.safe_mode.count_served(false);
     }
 
     /// Tells that a block is to become a copy of the first bytes of another one, made by the DataNodes that have that

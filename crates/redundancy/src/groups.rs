@@ -555,7 +555,7 @@ impl Cluster {
 
     /// One tick: looks at some of the groups that have surplus, for what was in its way may be so no more.
     pub(crate) fn look_for_surplus(&mut self, lookup: &dyn BlockLookup) {
-        if self.safe_mode.is_on() {
+        if self.safe_mode.holds_work() {
             return;
         }
         for handle in self.groups.next_with_surplus(STEP) {

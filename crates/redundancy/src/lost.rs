@@ -39,6 +39,9 @@ impl Cluster {
     pub(crate) fn lose_storage(&mut self, storage: StorageHandle) {
         self.blocks.forget_deletions_on(storage);
         self.reports.end(storage);
+        if let Some(pending) = &mut self.pending {
+            pending.lose(storage);
+        }
         let entry = self.nodes.storage_mut(storage);
         entry.reported = false;
         entry.life += 1;

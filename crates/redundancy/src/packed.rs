@@ -230,7 +230,7 @@ impl Cluster {
 
     /// One tick: looks at some of the packed blocks with plain replicas, for what was in their way may be so no more.
     pub(crate) fn look_at_packed(&mut self, lookup: &dyn BlockLookup) {
-        if self.safe_mode.is_on() {
+        if self.safe_mode.holds_work() {
             return;
         }
         for id in self.packed.next(STEP) {

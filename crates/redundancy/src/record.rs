@@ -60,7 +60,8 @@ impl Cluster {
         let is_certain = self.places(id).all(|place| self.storage(place.storage).reported);
         let enough = (facts.expected_units() / 2 + 1).max(2).max(others + 1);
         let most = self.witnesses(id).into_iter().find(|(_, nodes)| nodes.len() >= enough);
-        if let Some(((_, crc32c), _)) = most.filter(|_| is_certain && !self.safe_mode.is_on()) {
+        if let Some(((_, crc32c), _)) = most.filter(|_| is_certain && !self.safe_mode.holds_work())
+        {
             let disproved = DisprovedCrc { id, gs: facts.gs, recorded, crc32c };
             self.blocks.disprove(disproved);
         }

@@ -55,6 +55,7 @@ impl Cluster {
             return changes;
         }
         for event in events {
+            self.settle_block(lookup, event.block.id.group());
             self.note_newer(storage, event.block.id);
             let (block, crc32c) = (event.block, event.crc32c);
             match &event.kind {
@@ -333,6 +334,7 @@ impl Cluster {
         block: BlockRef,
     ) -> Result<(), RedundancyError> {
         let id = block.id.group();
+        self.settle_block(lookup, id);
         let Some(facts) = lookup.block(id) else {
             return Err(RedundancyError::UnknownBlock { id: block.id.0 });
         };
@@ -347,6 +349,21 @@ impl Cluster {
                 self.have_container_looked_at(lookup, container, node);
                 return Ok(());
             }
+            return Err(RedundancyError::UnknownBlock { id: block.id.0 });
+        };
+        self.mark_reported(lookup, storage, block)
+    }
+
+    /// Marks what a storage is known to have, and somebody has found to be bad.
+    fn mark_reported(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        storage: StorageHandle,
+        block: BlockRef,
+    ) -> Result<(), RedundancyError> {
+        let known = lookup.block(block.id.group());
+        let known = known.filter(|_| self.blocks.map().is_on(storage, block.id));
+        let Some(facts) = known else {
             return Err(RedundancyError::UnknownBlock { id: block.id.0 });
         };
         if facts.state == BlockState::Complete && block.gs != facts.gs {

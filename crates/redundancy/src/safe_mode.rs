@@ -15,6 +15,9 @@ use std::time::Duration;
 enum Startup {
     /// Nothing any more.
     Over,
+    /// What DataNodes have told before this NameNode led is taken over. It was enough to lead with, so whoever calls is
+    /// served; or not.
+    TakingOver { serves: bool },
     /// Blocks or DataNodes.
     Thresholds,
     /// The extension, which began then (monotonic milliseconds).
@@ -89,15 +92,37 @@ impl SafeMode {
     ///
     /// Source: Hadoop 3.5.0 `BlockManagerSafeMode#initializeReplQueuesIfNecessary`.
     pub(crate) fn begin_to_queue(&mut self) -> bool {
-        let is_time = !self.is_starting() || self.block_safe >= self.part(self.queue_threshold);
-        is_time && !std::mem::replace(&mut self.queues, true)
+        let is_enough =
+            !self.is_taking_over() && self.block_safe >= self.part(self.queue_threshold);
+        (is_enough || !self.is_starting()) && !std::mem::replace(&mut self.queues, true)
+    }
+
+    /// What others were told is taken over from now on, while calls are served or not. Nothing is queued, mended or deleted
+    /// before that is at its end.
+    pub(crate) fn begin_to_take_over(&mut self, serves: bool, live_nodes: usize) {
+        self.startup = Startup::TakingOver { serves: serves && live_nodes >= self.min_nodes };
+        self.queues = false;
+    }
+
+    /// Whether what others were told is being taken over.
+    pub fn is_taking_over(&self) -> bool {
+        matches!(self.startup, Startup::TakingOver { .. })
+    }
+
+    /// All of it is: if calls were served, and what was found is enough, the start is over. Else more is waited for.
+    pub(crate) fn end_taking_over(&mut self, live_nodes: usize) {
+        let has_served = self.startup == Startup::TakingOver { serves: true };
+        self.startup = Startup::Thresholds;
+        if has_served && self.thresholds_met(live_nodes) {
+            self.end_startup();
+        }
     }
 
     /// Lets time pass. Returns whether the start's safe mode has ended just now.
     pub(crate) fn tick(&mut self, now: Now, live_nodes: usize) -> bool {
         let met = self.thresholds_met(live_nodes);
         match self.startup {
-            Startup::Over => return false,
+            Startup::Over | Startup::TakingOver { .. } => return false,
             Startup::Thresholds if !met => {}
             Startup::Thresholds if self.block_total > 0 && !self.extension.is_zero() => {
                 self.startup = Startup::Extension { since_ms: now.mono_ms };
@@ -142,8 +167,8 @@ impl SafeMode {
         match self.startup {
             _ if self.low_resources => SafeModeStatus::LowResources,
             _ if self.manual => SafeModeStatus::Manual,
-            Startup::Over => SafeModeStatus::Off,
-            Startup::Thresholds => SafeModeStatus::Starting,
+            Startup::Over | Startup::TakingOver { serves: true } => SafeModeStatus::Off,
+            Startup::Thresholds | Startup::TakingOver { serves: false } => SafeModeStatus::Starting,
             Startup::Extension { .. } => SafeModeStatus::Extension,
         }
     }
@@ -151,6 +176,11 @@ impl SafeMode {
     /// Whether changes are refused.
     pub fn is_on(&self) -> bool {
         self.status() != SafeModeStatus::Off
+    }
+
+    /// Whether nothing is mended, moved, grouped or deleted: it is on, or what others were told is still taken over.
+    pub fn holds_work(&self) -> bool {
+        self.is_on() || self.is_taking_over()
     }
 
     /// Whether the start's part still holds, so that locations are counted and nothing is mended.
@@ -182,8 +212,11 @@ impl SafeMode {
             self.bytes_in_future_blocks = 0;
             self.bytes_in_future_groups = 0;
         }
-        self.end_startup();
-        if self.startup == Startup::Over {
+        match &mut self.startup {
+            Startup::TakingOver { serves } => *serves = true,
+            _ => self.end_startup(),
+        }
+        if !self.is_starting() || self.is_taking_over() {
             self.manual = false;
             self.low_resources = false;
         }
@@ -262,6 +295,9 @@ impl SafeMode {
                 let left = self.extension_left_ms(since_ms, now) / 1000;
                 format!("In safe mode extension. {END} in {left} seconds.")
             }
+            Startup::TakingOver { .. } => {
+                format!("{END} once what DataNodes have told other NameNodes is taken over.")
+            }
             Startup::Over => format!("{END} soon."),
         }
     }
@@ -297,6 +333,16 @@ impl SafeMode {
         if self.is_starting() {
             self.block_total = self.block_total.saturating_sub(blocks);
         }
+    }
+
+    /// A block has become complete, or is not any more, while others are still taken over: it is found already.
+    pub(crate) fn count_served(&mut self, is_complete: bool) {
+        if !self.is_taking_over() {
+            return;
+        }
+        let (before, after) = if is_complete { (0, 1) } else { (1, 0) };
+        self.block_total = (self.block_total + after).saturating_sub(before);
+        self.count_safe(before, after);
     }
 
     /// Counts blocks that were found, where as many as `before` of some were and `after` are.

@@ -100,7 +100,7 @@ impl Cluster {
     /// One tick of the walk.
     pub(crate) fn look_for_scrubs(&mut self, lookup: &dyn BlockLookup, now: Now) {
         let period_ms = millis(self.config.scrub_period);
-        if self.safe_mode.is_on() || !self.scrubs_at_all() {
+        if self.safe_mode.holds_work() || !self.scrubs_at_all() {
             return;
         }
         self.scrubs.give_up_late(now);
@@ -192,7 +192,7 @@ impl Cluster {
         let node = self.node(worker);
         let is_free = node.takes_scrubs && node.xmits == 0 && !node.is_leaving();
         let is_idle = !self.scrubs.is_busy(worker);
-        if self.safe_mode.is_on() || !self.scrubs_at_all() || !is_free || !is_idle {
+        if self.safe_mode.holds_work() || !self.scrubs_at_all() || !is_free || !is_idle {
             return Vec::new();
         }
         let rate = self.config.scrub_bytes_per_second;

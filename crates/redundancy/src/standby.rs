@@ -2,8 +2,8 @@
 //!
 //! It is kept as it was told, in order, by DataNode and storage, and nobody judges it: whether a replica is wanted, bad or of
 //! the future depends on entries that may not have come here yet. Once the NameNode leads it has all that was agreed on, and
-//! judges what was kept ([`Standby::take`], [`Cluster::begin_kept_report`](crate::Cluster::begin_kept_report)) before its
-//! first order. So nothing is deleted, and nothing forgotten, because a report was faster than its entry, and a snapshot in
+//! judges what was kept ([`Standby::hand_over`], [`Cluster::take_over`](crate::Cluster::take_over)): of each block before
+//! anything is done with it, and all of it before the first order. So nothing is deleted, and nothing forgotten, because a report was faster than its entry, and a snapshot in
 //! the place of entries changes nothing.
 //!
 //! Who only wants to read a block has what was told of it judged when it asks ([`Standby::good_places`]), by what the block
@@ -31,6 +31,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 mod index;
+pub mod kept;
 mod replicas;
 
 /// Replicas of a storage. What has more is forgotten, and asked for in full.
@@ -51,11 +52,11 @@ pub struct Standby {
 
 /// A DataNode.
 #[derive(Debug)]
-pub struct KeptNode {
+struct KeptNode {
     /// What it said when it registered.
-    pub registration: Registration,
+    registration: Registration,
     /// What it said last of itself.
-    pub heartbeat: Option<Heartbeat>,
+    heartbeat: Option<Heartbeat>,
     heard_ms: u64,
     /// Leave to report in full, and until when.
     lease: Option<(u64, u64)>,
@@ -74,19 +75,6 @@ struct KeptStorage {
     replicas: Replicas,
     /// What was found to be bad of these.
     bad: BTreeMap<BlockId, BlockRef>,
-}
-
-/// What a storage has.
-#[derive(Debug, PartialEq, Eq)]
-pub struct KeptList {
-    /// The storage's UUID.
-    pub uuid: String,
-    /// What it is made of.
-    pub storage_type: StorageType,
-    /// All replicas, in the order of ids.
-    pub replicas: Vec<ReportedReplica>,
-    /// Those that were found to be bad.
-    pub bad: Vec<BlockRef>,
 }
 
 /// Where a good replica or unit is.
@@ -139,17 +127,6 @@ impl KeptNode {
                 heartbeat.storages.iter().filter(|storage| storage.state != StorageState::Failed);
             usable.all(|storage| is_listed(&storage.uuid))
         })
-    }
-
-    /// What its storages have.
-    pub fn into_lists(self) -> (Registration, Option<Heartbeat>, Vec<KeptList>) {
-        let list = |(uuid, storage): (String, KeptStorage)| KeptList {
-            uuid,
-            storage_type: storage.storage_type,
-            replicas: storage.replicas.into_list(),
-            bad: storage.bad.into_values().collect(),
-        };
-        (self.registration, self.heartbeat, self.storages.into_iter().map(list).collect())
     }
 
     fn storage_mut(
@@ -471,11 +448,6 @@ impl Standby {
     pub fn heard_since(&self, mono_ms: u64) -> Vec<(Registration, Option<Heartbeat>)> {
         let heard = self.nodes.values().filter(|node| node.heard_ms >= mono_ms);
         heard.map(|node| (node.registration.clone(), node.heartbeat.clone())).collect()
-    }
-
-    /// What was kept, of nodes that were heard of in so many milliseconds.
-    pub fn take(self, now: Now, silence_ms: u64) -> impl Iterator<Item = KeptNode> {
-        self.nodes.into_values().filter(move |node| node.is_alive(now, silence_ms))
     }
 }
 

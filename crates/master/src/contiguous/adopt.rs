@@ -63,7 +63,7 @@ pub async fn take_over(
         return Ok(false);
     }
     // What was an attempt then may have become a group since.
-    if op.look(|look| look.cluster.safe_mode().is_on()) {
+    if op.look(|look| look.cluster.safe_mode().holds_work()) {
         abandon_failed(op).await?;
     }
     let Chosen { commands, given_up, refused, goes_on } = op.look(choose)?;

@@ -146,7 +146,7 @@ impl Rounds {
             news.extend(contents.into_iter().map(News::OfContainer));
             self.is_taking_over = goes_on?;
         }
-        if op("contiguousGroups").look(|look| look.cluster.safe_mode().is_on()) {
+        if op("contiguousGroups").look(|look| look.cluster.safe_mode().holds_work()) {
             return Ok(());
         }
         if round.is_due {

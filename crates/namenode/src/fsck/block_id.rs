@@ -48,6 +48,7 @@ impl Check {
         let replication_min = self.node.config.min_replication;
         let options = &self.options;
         let text = self.node.with_cluster(|cluster, lookup: &Lookup<'_>| {
+            cluster.settle(lookup, &[id]);
             let view = View { options, cluster, replication_min, now };
             let (mut text, mut found) = (String::new(), None);
             if let Some(facts) = lookup.block(id).filter(|_| !id.is_parity())

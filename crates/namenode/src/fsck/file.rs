@@ -7,7 +7,7 @@ use super::totals::Totals;
 use cairn_namespace::query::{self, FileBlocks};
 use cairn_namespace::{Block, BlockState, NamespaceError};
 use cairn_redundancy::BlockLookup;
-use cairn_stripe::Redundancy;
+use cairn_stripe::{BlockId, Redundancy};
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -100,6 +100,8 @@ impl Check {
         for batch in blocks.chunks(BATCH) {
             let options = &self.options;
             let (some, told) = self.node.with_cluster(|cluster, lookup| {
+                let ids: Vec<BlockId> = batch.iter().map(|block| block.id).collect();
+                cluster.settle(lookup, &ids);
                 let view = View { options, cluster, replication_min, now };
                 let mut looks = Vec::with_capacity(batch.len());
                 let mut told = Vec::new();

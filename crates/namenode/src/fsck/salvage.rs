@@ -133,6 +133,7 @@ impl Check {
         for (offset, block) in &found.blocks {
             let options = &self.options;
             let is_left = self.node.with_cluster(|cluster, lookup| {
+                cluster.settle(lookup, &[block.id]);
                 let view = View { options, cluster, replication_min, now };
                 let facts = lookup.block(block.id)?;
                 let verdict = view.look(lookup, block.id, &facts).verdict;

@@ -6,6 +6,7 @@ use crate::container;
 use crate::error::{NamespaceError, Result};
 use crate::group::{self, GroupState};
 use crate::inode::{self, Inode, InodeId, InodeRef, Kind};
+use crate::lease;
 use crate::ops::add_block::{AddBlock, AddBlockPlan};
 use crate::ops::truncate::cut_block;
 use crate::ops::xattr;
@@ -365,12 +366,25 @@ pub fn incomplete_blocks(store: &dyn StoreRead, file: InodeId) -> Result<Vec<Blo
 
 /// How many blocks of removed files, which only snapshots have, are not complete: nobody writes to them any more.
 pub fn incomplete_held_blocks(store: &dyn StoreRead) -> Result<u64> {
-    let mut count = 0;
+    Ok(open_held_blocks(store)?.len() as u64)
+}
+
+fn open_held_blocks(store: &dyn StoreRead) -> Result<Vec<BlockId>> {
+    let mut found = Vec::new();
     for file in snapshot::all_removed(store)? {
         for id in kept::all_blocks(store, file)? {
             let is_open = |block: &Block| block.file == file && block.state != BlockState::Complete;
-            count += u64::from(block::get(store, id)?.is_some_and(|block| is_open(&block)));
+            found.extend(block::get(store, id)?.filter(is_open).map(|block| block.id));
         }
     }
-    Ok(count)
+    Ok(found)
+}
+
+/// All blocks that are not complete: of open files, and of removed ones that only snapshots have.
+pub fn open_blocks(store: &dyn StoreRead) -> Result<Vec<BlockId>> {
+    let mut found = open_held_blocks(store)?;
+    for file in lease::open_files(store, InodeId::NONE, usize::MAX)? {
+        found.extend(incomplete_blocks(store, file)?.iter().map(|block| block.id));
+    }
+    Ok(found)
 }

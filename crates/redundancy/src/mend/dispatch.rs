@@ -55,7 +55,7 @@ impl Cluster {
         handle: NodeHandle,
         now: Now,
     ) -> Vec<Command> {
-        if self.safe_mode.is_on() {
+        if self.safe_mode.holds_work() {
             // Without the groups that parities tell of it may never end.
             let proves = self.take_questions(handle);
             let is_any = !proves.is_empty();

@@ -59,7 +59,7 @@ pub(super) struct Job<'a> {
 impl Cluster {
     /// One tick of mending.
     pub(crate) fn mend(&mut self, lookup: &dyn BlockLookup, now: Now, dice: Dice<'_>) {
-        if self.safe_mode.is_on() {
+        if self.safe_mode.holds_work() {
             return;
         }
         for id in self.expired_work(now) {

@@ -14,7 +14,7 @@ use crate::storage::StorageState;
 use cairn_stripe::{BlockId, StorageType};
 
 /// Replicas that one step looks at, and open blocks.
-const STEP: usize = 1000;
+pub(super) const STEP: usize = 1000;
 
 /// A call with which a DataNode tells all that it has. It counts until its node's next such call, registration or
 /// death: then its lists are of an earlier time.
@@ -22,8 +22,7 @@ const STEP: usize = 1000;
 pub struct ReportCall {
     node: NodeHandle,
     number: u64,
-    /// None of what was told before this NameNode led.
-    lease_id: Option<u64>,
+    lease_id: u64,
 }
 
 /// A full report of one storage on its way into what is known.
@@ -89,15 +88,7 @@ impl Cluster {
             return Err(RedundancyError::InvalidReportLease { uuid: uuid(), lease_id });
         }
         let number = self.outdate_reports(node);
-        Ok(ReportCall { node, number, lease_id: Some(lease_id) })
-    }
-
-    /// Begins to take what a node has told before this NameNode led. It tells where blocks are, and proves nothing: what it
-    /// was ordered to delete since then, by others, may be gone.
-    pub fn begin_kept_report(&mut self, node: NodeHandle) -> ReportCall {
-        let number = self.outdate_reports(node);
-        self.nodes.node_mut(node).taken_over = Some(0);
-        ReportCall { node, number, lease_id: None }
+        Ok(ReportCall { node, number, lease_id })
     }
 
     /// All that a call has told is taken, and its lease used up if it was the last of its report. Fails if something
@@ -110,8 +101,8 @@ impl Cluster {
         is_last: bool,
     ) -> Result<(), RedundancyError> {
         self.check_report_call(call)?;
-        if let Some(lease_id) = call.lease_id.filter(|_| is_last) {
-            self.nodes.leases_mut().use_up(call.node, lease_id);
+        if is_last {
+            self.nodes.leases_mut().use_up(call.node, call.lease_id);
         }
         Ok(())
     }
@@ -169,7 +160,7 @@ impl Cluster {
         let storage = self.storage_of(call.node, uuid, storage_type)?;
         let number = self.reports.next_number();
         report.begun = Some((storage, number));
-        report.proves = call.lease_id.is_some_and(|id| self.nodes.leases().is_proof(id));
+        report.proves = self.nodes.leases().is_proof(call.lease_id);
         let entry = self.nodes.storage_mut(storage);
         if entry.state == StorageState::Failed && call.number > entry.lost_after {
             // A volume that is put back is reported before the next heartbeat names it.
@@ -192,6 +183,9 @@ impl Cluster {
         changes: &mut Changes,
     ) -> bool {
         let Some((storage, number)) = report.begun else { return false };
+        if self.take_kept_of(lookup, storage, changes) {
+            return true;
+        }
         for _ in 0..STEP {
             if !self.reports.is_ongoing(storage, number) {
                 return false;

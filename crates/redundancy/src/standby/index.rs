@@ -54,9 +54,14 @@ impl Index {
 
     /// Where something of a block or group is: the UUIDs of node and storage, and the own id of what is there.
     pub fn of(&self, id: BlockId) -> impl Iterator<Item = (&str, &str, BlockId)> {
-        self.map.places(id).map(move |place| {
-            let (node, storage) = &self.names[place.storage.0 as usize];
-            (node.as_str(), storage.as_str(), own_id(id, place.unit))
+        self.places(id).map(move |(storage, own_id)| {
+            let (node, storage) = &self.names[storage.0 as usize];
+            (node.as_str(), storage.as_str(), own_id)
         })
+    }
+
+    /// The same, with storages as they are called here.
+    pub fn places(&self, id: BlockId) -> impl Iterator<Item = (StorageHandle, BlockId)> {
+        self.map.places(id).map(move |place| (place.storage, own_id(id, place.unit)))
     }
 }

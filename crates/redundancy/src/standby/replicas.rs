@@ -3,6 +3,7 @@
 use crate::replica::ReportedReplica;
 use cairn_stripe::BlockId;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// Changes that are kept beside a short list.
 const CHANGES: usize = 1024;
@@ -62,9 +63,30 @@ impl Replicas {
         self.listed.sort_by_key(|replica| replica.block.id);
     }
 
-    /// All.
-    pub fn into_list(mut self) -> Vec<ReportedReplica> {
-        self.merge();
-        self.listed
+    /// The first so many behind one, or of all.
+    pub fn after(&self, after: Option<BlockId>, most: usize) -> Vec<ReportedReplica> {
+        let first = after
+            .map_or(0, |after| self.listed.partition_point(|replica| replica.block.id <= after));
+        let mut listed = self.listed[first..].iter().copied().peekable();
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut since = self.since.range((behind, Bound::Unbounded)).peekable();
+        let mut found = Vec::with_capacity(most.min(self.len_max()));
+        while found.len() < most {
+            let next = listed.peek().map(|replica| replica.block.id);
+            let changed = since.peek().map(|(id, _)| **id);
+            match (next, changed) {
+                (None, None) => break,
+                (Some(next), changed) if changed.is_none_or(|changed| next < changed) => {
+                    found.extend(listed.next());
+                }
+                (next, changed) => {
+                    if next == changed {
+                        listed.next();
+                    }
+                    found.extend(since.next().and_then(|(_, is)| *is));
+                }
+            }
+        }
+        found
     }
 }

@@ -76,9 +76,19 @@ impl Fixture {
     }
 
     fn lists(self) -> Vec<KeptList> {
-        let mut nodes: Vec<KeptNode> = self.standby.take(at(1), SILENCE_MS).collect();
-        nodes.pop().unwrap().into_lists().2
+        let (_, node) = self.standby.hand_over(at(1), SILENCE_MS).nodes.pop_first().unwrap();
+        let list = |storage: KeptStorage| KeptList {
+            replicas: storage.replicas.after(None, usize::MAX),
+            bad: storage.bad.into_values().collect(),
+        };
+        node.storages.into_values().map(list).collect()
     }
+}
+
+/// What a storage has.
+struct KeptList {
+    replicas: Vec<ReportedReplica>,
+    bad: Vec<BlockRef>,
 }
 
 fn ids(list: &KeptList) -> Vec<(i64, u64)> {
@@ -253,8 +263,16 @@ fn many_events_leave_what_a_map_has() {
             model.insert(id, gs);
         }
     }
-    let lists = told.lists();
-    assert_eq!(ids(&lists[0]), model.into_iter().collect::<Vec<_>>());
+    // A piece at a time it is the same.
+    let (_, node) = told.standby.hand_over(at(1), SILENCE_MS).nodes.pop_first().unwrap();
+    let (replicas, mut last, mut walked) = (&node.storages["a"].replicas, None, Vec::new());
+    loop {
+        let next = replicas.after(last, 7);
+        let Some(end) = next.last() else { break };
+        last = Some(end.block.id);
+        walked.extend(next.iter().map(|kept| (kept.block.id.0, kept.block.gs.0)));
+    }
+    assert_eq!(walked, model.into_iter().collect::<Vec<_>>());
 }
 
 fn facts(gs: u64, layout: Layout, len: u64) -> BlockFacts {

@@ -115,9 +115,20 @@ fn plain_blocks(node: &NameNode, call: &Call, file: &mut pb::LocatedBlocksProto)
     }
     let mut all = file.blocks.iter().chain(&file.last_block);
     let is_signed = all.any(|block| !block.block_token.identifier.is_empty());
-    with_locator(node, call, false, |locator| {
-        file.blocks.iter_mut().chain(&mut file.last_block).for_each(|block| plain(locator, block));
-    });
+    let blocks = file.blocks.iter().chain(&file.last_block);
+    let ids: Vec<BlockId> = blocks.map(|block| BlockId(block.b.block_id as i64)).collect();
+    with_locator(
+        node,
+        call,
+        || ids,
+        false,
+        |locator| {
+            file.blocks
+                .iter_mut()
+                .chain(&mut file.last_block)
+                .for_each(|block| plain(locator, block));
+        },
+    );
     if is_signed {
         issuer(node, call).sign_file(file);
     }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use cairn_master::Submission;
+use cairn_master::facts::Lookup;
 use cairn_namespace::ops::set_times::TouchAccessTime;
-use cairn_namespace::query::{self, ContentSummary, FileStatus, PathShown};
+use cairn_namespace::query::{self, ContentSummary, FileBlocks, FileStatus, PathShown};
 use cairn_namespace::{Block, BlockState, Caller, InodeId};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::Reader;
-use cairn_stripe::StorageType;
+use cairn_stripe::{BlockId, StorageType};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
@@ -26,19 +27,21 @@ use crate::store::Snapshot;
 const NO_QUOTA: u64 = u64::MAX;
 
 /// Runs `work` with a locator for the caller of `call`, who may have failed to read where it was told before; the lock on
-/// the cluster is short.
+/// the cluster is short. `blocks` are those that are looked for.
 pub(super) fn with_locator<R>(
     node: &NameNode,
     call: &Call,
+    blocks: impl FnOnce() -> Vec<BlockId>,
     after_failure: bool,
     work: impl FnOnce(&Locator<'_>) -> R,
 ) -> R {
-    with_locator_by(node, call, (after_failure, None), work)
+    with_locator_by(node, call, blocks, (after_failure, None), work)
 }
 
 fn with_locator_by<R>(
     node: &NameNode,
     call: &Call,
+    blocks: impl FnOnce() -> Vec<BlockId>,
     (after_failure, told): (bool, Option<Told<'_>>),
     work: impl FnOnce(&Locator<'_>) -> R,
 ) -> R {
@@ -48,23 +51,35 @@ fn with_locator_by<R>(
     let reader = Reader { host: &host, rack: rack.as_deref() };
     let now = node.now();
     let ns = &node.ns;
-    node.see_cluster(|cluster| {
-        work(&Locator { cluster, block_pool, reader, now, after_failure, ns, told })
-    })
+    let mut cluster = node.cluster();
+    if cluster.is_taking_over() {
+        ns.read(|store| cluster.settle(&Lookup::new(store), &blocks()));
+    }
+    let cluster = &*cluster;
+    work(&Locator { cluster, block_pool, reader, now, after_failure, ns, told })
+}
+
+/// The blocks of a file that are looked for.
+pub(super) fn ids_of(found: &FileBlocks) -> Vec<BlockId> {
+    found.blocks.iter().chain(&found.last).map(|(_, block)| block.id).collect()
 }
 
 /// As [`with_locator`], for what a member that follows may ask as well: refuses what is left to the leader.
 pub(super) fn find<R>(
     node: &NameNode,
     call: &Call,
+    blocks: impl FnOnce() -> Vec<BlockId>,
     after_failure: bool,
     work: impl FnOnce(&Locator<'_>) -> R,
 ) -> Result<R, Refusal> {
-    let Some(kept) = &node.told else { return Ok(with_locator(node, call, after_failure, work)) };
+    let Some(kept) = &node.told else {
+        return Ok(with_locator(node, call, blocks, after_failure, work));
+    };
     let found = kept.hear(|standby, _| {
         with_locator_by(
             node,
             call,
+            blocks,
             (after_failure, Some(Told::new(standby, &node.block_tokens))),
             |locator| {
                 let found = work(locator);
@@ -100,8 +115,13 @@ pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Ans
         node.ns.read(|store| query::get_blocks(store, caller, path, offset, len, now_ms))?;
     // By the keys of before it is looked who has them.
     let issuer = issuer(node, call);
-    let mut located =
-        find(node, call, request.after_failure(), |locator| locator.located_blocks(&found))?;
+    let mut located = find(
+        node,
+        call,
+        || ids_of(&found),
+        request.after_failure(),
+        |locator| locator.located_blocks(&found),
+    )?;
     issuer.sign_file(&mut located);
     if request.with_unit_crcs() {
         for (proto, (_, block)) in located.blocks.iter_mut().zip(&found.blocks) {
@@ -150,7 +170,8 @@ fn small_file_locations(
         query::visit_small_file(store, caller, path, range, now_ms, &mut |found| {
             // Made before others have to wait for the cluster.
             let signed = Signed::of(found, &issuer);
-            answer = find(node, call, request.after_failure(), |locator| {
+            let blocks = || found.block.map(|block| block.id).into_iter().collect();
+            answer = find(node, call, blocks, request.after_failure(), |locator| {
                 locator.small_file(found, &signed)
             });
             touched = found.touch.then_some(found.entry.inode.id);
@@ -274,7 +295,9 @@ fn locations_of(
     path: &str,
 ) -> Result<Option<pb::LocatedBlocksProto>, Refusal> {
     let found = snapshot::blocks_at(node, path)?;
-    let locate = |found| find(node, call, false, |locator| locator.located_blocks(&found));
+    let locate = |found: FileBlocks| {
+        find(node, call, || ids_of(&found), false, |locator| locator.located_blocks(&found))
+    };
     found.map(locate).transpose()
 }
 

@@ -5,7 +5,7 @@ use cairn_net::rpc_server::Call;
 use cairn_stripe::Redundancy;
 use cairn_wire::proto::hdfs as pb;
 
-use super::read::{self, find, issuer, touch};
+use super::read::{self, find, ids_of, issuer, touch};
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
 
@@ -63,7 +63,8 @@ fn blocks(
         is_whole && matches!(found.redundancy, Redundancy::Replicated(_))
     };
     let Some(found) = found.ok().filter(is_plain) else { return Ok(None) };
-    let mut located = find(node, call, false, |locator| locator.located_blocks(&found))?;
+    let ids = || ids_of(&found);
+    let mut located = find(node, call, ids, false, |locator| locator.located_blocks(&found))?;
     if located.blocks.iter().any(|block| block.corrupt || block.locs.is_empty()) {
         return Ok(None);
     }

@@ -25,6 +25,10 @@ enum Mistake {
     EarlyReportsDropped,
     /// It has these wait for their entries, and forgets them when a snapshot comes in the place of those.
     SnapshotNotJudged,
+    /// It takes what is not taken over yet for lost.
+    RestForgotten,
+    /// It takes what was kept of a block over that was settled, and changed since.
+    SettledTwice,
 }
 
 /// What a node tells a member that follows, on its way.
@@ -166,13 +170,13 @@ impl Scene {
         self.early.clear();
     }
 
+    fn replica(&self, id: &BlockId) -> ReportedReplica {
+        let (block, state) = (self.world.good(*id, 0), ReplicaState::Finalized);
+        ReportedReplica { block, state, crc32c: None }
+    }
+
     fn all_of(&self, node: usize) -> Vec<ReportedReplica> {
-        let replica = |id: &BlockId| ReportedReplica {
-            block: self.world.good(*id, 0),
-            state: ReplicaState::Finalized,
-            crc32c: None,
-        };
-        self.disks[node].iter().map(replica).collect()
+        self.disks[node].iter().map(|id| self.replica(id)).collect()
     }
 
     /// A heartbeat, with whatever is ordered by it.
@@ -240,27 +244,16 @@ impl Scene {
         }
         self.world.cluster.start_safe_mode(self.blocks as u64, self.world.now);
         let empty = Standby::new(&config());
-        let kept = std::mem::replace(&mut self.standby, empty);
-        let kept: Vec<KeptNode> = kept.take(self.world.now, u64::MAX).collect();
-        for (node, kept) in kept.into_iter().enumerate() {
-            let (registration, heartbeat, lists) = kept.into_lists();
-            let uuid = registration.uuid.clone();
+        let kept = std::mem::replace(&mut self.standby, empty).hand_over(self.world.now, u64::MAX);
+        for (registration, heartbeat) in kept.nodes() {
             self.world.register(registration.clone());
-            self.standby.register(registration, self.world.now);
-            self.world.beat(&uuid, heartbeat.unwrap_or_default());
-            let handle = self.world.handle(node);
-            for list in lists {
-                let call = match self.mistake {
-                    Some(Mistake::CountsAtOnce) => {
-                        self.world.cluster.begin_to_lead(0);
-                        self.world.cluster.begin_report_call(handle, 0, self.world.now).unwrap()
-                    }
-                    _ => self.world.cluster.begin_kept_report(handle),
-                };
-                self.take(node, call, &list.replicas);
-            }
+            self.standby.register(registration.clone(), self.world.now);
+            self.world.beat(&registration.uuid, heartbeat.cloned().unwrap_or_default());
         }
-        self.world.cluster.look_at_start(self.world.now);
+        self.world.cluster.take_over(kept, true);
+        if self.mistake == Some(Mistake::CountsAtOnce) {
+            self.count_at_once();
+        }
         // What was on its way comes to who leads now, and to nobody else: the member that follows it has begun anew.
         for node in 0..NODES {
             for message in std::mem::take(&mut self.on_the_way[node]) {
@@ -276,18 +269,56 @@ impl Scene {
             let all = self.all_of(node);
             self.on_the_way[node].push_back(Message::All(all));
         }
-        for (node, disk) in self.disks.iter().enumerate() {
-            let is_missed = |id: &&BlockId| !self.world.places(**id).contains(&(node, 0));
-            if let Some(id) = disk.iter().find(is_missed) {
-                return Err(format!("{node} has told of {id}, and who leads does not know it"));
-            }
-        }
         Ok(())
+    }
+
+    /// All that was kept counts as if it were reported now.
+    fn count_at_once(&mut self) {
+        while self.take_over_step() {}
+        self.world.cluster.begin_to_lead(0);
+        for node in 0..NODES {
+            let ids = (1..=self.blocks).map(block);
+            let here: Vec<BlockId> =
+                ids.filter(|id| self.world.places(*id).contains(&(node, 0))).collect();
+            let (handle, now) = (self.world.handle(node), self.world.now);
+            let call = self.world.cluster.begin_report_call(handle, 0, now).unwrap();
+            let replicas: Vec<ReportedReplica> = here.iter().map(|id| self.replica(id)).collect();
+            self.take(node, call, &replicas);
+        }
+    }
+
+    /// Who leads takes more over of what was kept; whether there was more.
+    fn take_over_step(&mut self) -> bool {
+        let (blocks, cluster) = (&self.world.blocks, &mut self.world.cluster);
+        match (self.mistake, &mut cluster.pending) {
+            (Some(Mistake::RestForgotten), Some(_)) => _ = cluster.end_taking_over(self.world.now),
+            (Some(Mistake::SettledTwice), Some(pending)) => pending.unsettle(),
+            _ => {}
+        }
+        if cluster.take_over_step(blocks, &mut Changes::default()) {
+            return true;
+        }
+        cluster.end_taking_over(self.world.now);
+        false
+    }
+
+    /// Somebody reads a block, or looks at all that who leads knows.
+    fn look(&mut self) -> Result<(), String> {
+        let id = block(1 + self.draw(self.blocks as u64) as i64);
+        self.world.cluster.settle(&self.world.blocks, &[id]);
+        let known = self.world.cluster.blocks.of(id).map(|place| self.world.number(place.storage));
+        let known: BTreeSet<usize> = known.collect();
+        let is_there = |node: &usize| self.disks[*node].contains(&id);
+        let there: BTreeSet<usize> = (0..NODES).filter(is_there).collect();
+        match known == there {
+            true => Ok(()),
+            false => Err(format!("{id} is on {there:?}, and known to be on {known:?}")),
+        }
     }
 
     fn step(&mut self) -> Result<(), String> {
         let node = self.draw(NODES as u64);
-        match self.draw(100) {
+        match self.draw(120) {
             0..=39 => self.arrive(node),
             40..=59 => self.obey(node)?,
             60..=74 => self.beat(node, false),
@@ -314,7 +345,9 @@ impl Scene {
                 self.world.blocks.0.insert(id, facts);
                 self.world.cluster.block_changed(&self.world.blocks, id);
             }
-            _ => self.fail_over()?,
+            98..=99 => self.fail_over()?,
+            100..=109 => _ = self.take_over_step(),
+            _ => self.look()?,
         }
         Ok(())
     }
@@ -322,7 +355,7 @@ impl Scene {
 
 fn run(seed: u64, mistake: Option<Mistake>) -> Result<Scene, String> {
     let mut scene = Scene::new(seed, mistake);
-    for _ in 0..1500 {
+    for _ in 0..1800 {
         scene.step()?;
     }
     Ok(scene)
@@ -367,4 +400,14 @@ fn a_report_that_is_dropped_as_it_was_faster_than_its_entry_is_found() {
 #[test]
 fn a_snapshot_that_leaves_what_was_told_before_without_a_judgement_is_found() {
     is_found(Mistake::SnapshotNotJudged);
+}
+
+#[test]
+fn what_is_not_taken_over_yet_and_taken_for_lost_is_found() {
+    is_found(Mistake::RestForgotten);
+}
+
+#[test]
+fn what_was_settled_and_is_taken_over_again_is_found() {
+    is_found(Mistake::SettledTwice);
 }
