@@ -11,7 +11,6 @@ files that go.
 
 import argparse
 import glob
-import hashlib
 import json
 import os
 import pathlib
@@ -23,6 +22,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from cluster import Checks, Cluster  # noqa: E402
+from files import bytes_of, small_files  # noqa: E402
 
 DATANODES = 7
 MIB = 1 << 20
@@ -35,10 +35,6 @@ SIDES = ["datanode", "namenode", "both"]
 TRIED_AGAIN = ["begin", "encode", "encoded", "form", "drop"]
 # What `--few` leaves out is much like what it has.
 FEW = ["encode", "form", "drop", "renew", "truncate", "pack", "swap"]
-
-
-def bytes_of(length, *seed):
-    return hashlib.shake_128(str(seed).encode()).digest(length)
 
 
 class Told(Cluster):
@@ -138,12 +134,8 @@ class Matrix:
     def put_small(self, at, count=30):
         """Small files, in one command."""
         local = f"{self.folder}/small/{os.path.basename(at)}"
-        os.makedirs(local)
-        for number in range(count):
-            data = bytes_of(self.dice.randrange(1, 60_000), at, number)
-            with open(f"{local}/f{number}", "wb") as file:
-                file.write(data)
-            self.kept.put(f"{at}/{os.path.basename(at)}/f{number}", data)
+        for name, data in small_files(local, "f", count, self.dice).items():
+            self.kept.put(f"{at}/{os.path.basename(at)}/{name}", data)
         # All are packed together: fewer than there are containers in a group would wait for others.
         self.run("ec", "pause", "form")
         self.run("fs", "put", local, at)

@@ -24,7 +24,8 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from cluster import Checks, free_port  # noqa: E402
-from groups import DATANODES, HEAL_SECONDS, MIB, POLICY, STEP_SECONDS, Told, bytes_of  # noqa: E402
+from files import bytes_of  # noqa: E402
+from groups import DATANODES, HEAL_SECONDS, MIB, POLICY, STEP_SECONDS, Told  # noqa: E402
 from scene import java  # noqa: E402
 
 FILES, BLOCKS = 6, 6

@@ -22,7 +22,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from cluster import Checks  # noqa: E402
-from groups import DATANODES, HEAL_SECONDS, MIB, POLICY, STEP_SECONDS, Kept, Told, bytes_of  # noqa: E402
+from files import bytes_of, small_files  # noqa: E402
+from groups import DATANODES, HEAL_SECONDS, MIB, POLICY, STEP_SECONDS, Kept, Told  # noqa: E402
 
 # What a group of the policy can lose.
 LOST = 2
@@ -163,13 +164,10 @@ class Packed(Round):
 
     def put_many(self, prefix, count):
         folder = f"{self.folder}/{prefix}"
-        os.makedirs(folder)
-        for number in range(count):
-            data = bytes_of(self.dice.randrange(1, 60_000), prefix, number)
-            with open(f"{folder}/{prefix}-{number}", "wb") as file:
-                file.write(data)
-            self.kept.put(f"/all/{prefix}-{number}", data)
-        self.run("fs", "put", *[f"{folder}/{prefix}-{number}" for number in range(count)], "/all")
+        made = small_files(folder, f"{prefix}-", count, self.dice)
+        for name, data in made.items():
+            self.kept.put(f"/all/{name}", data)
+        self.run("fs", "put", *[f"{folder}/{name}" for name in made], "/all")
 
     def write_known(self):
         self.put_many("file", 120)

@@ -78,6 +78,36 @@ pub fn group(number: i64) -> BlockId {
     BlockId(i64::MIN + 16 * number)
 }
 
+/// A contiguous group of these members and `m` parities, of which `parity` tells the handle, the stamp and the length.
+pub fn formed_group(parity: BlockRef, m: u8, members: &[BlockRef]) -> GroupFacts {
+    let slot = |block: &BlockRef| {
+        let BlockRef { id, gs, len } = *block;
+        Some(SlotFacts { id, gs, len, live: true })
+    };
+    GroupFacts {
+        handle: parity.id,
+        gs: parity.gs,
+        k: members.len() as u8,
+        m,
+        attempt: false,
+        formed: true,
+        dissolving: false,
+        slots: members.iter().map(slot).collect(),
+        parity_len: parity.len,
+    }
+}
+
+/// The same while it is being encoded.
+pub fn begun_group(
+    handle: BlockId,
+    gs: GenerationStamp,
+    m: u8,
+    members: &[BlockRef],
+) -> GroupFacts {
+    let parity = BlockRef { id: handle, gs, len: 0 };
+    GroupFacts { attempt: true, formed: false, ..formed_group(parity, m, members) }
+}
+
 /// A cluster with a namespace and a clock.
 pub struct World {
     pub cluster: Cluster,

@@ -47,23 +47,11 @@ fn world() -> World {
 
 /// Begins an attempt. Returns its encoder.
 fn begin(world: &mut World) -> usize {
-    let gs = GenerationStamp(1001);
-    let slot = |slot| Some(SlotFacts { id: member(slot), gs, len: LEN, live: true });
-    let facts = GroupFacts {
-        handle: HANDLE,
-        gs: GenerationStamp(2000),
-        k: 3,
-        m: 2,
-        attempt: true,
-        formed: false,
-        dissolving: false,
-        slots: (0..3).map(slot).collect(),
-        parity_len: 0,
-    };
-    world.blocks.3.insert(HANDLE, facts);
+    let begun = (HANDLE, GenerationStamp(2000));
+    let members = [0, 1, 2].map(|slot| world.good(member(slot), 0));
+    world.blocks.3.insert(HANDLE, begun_group(begun.0, begun.1, 2, &members));
     let targets: Vec<Option<StorageHandle>> =
         STAY.iter().map(|node| Some(world.storage(*node))).collect();
-    let begun = (HANDLE, GenerationStamp(2000));
     world.cluster.group_begun(&world.blocks, begun, &targets, world.now);
     let nodes = world.run(3000, &[]);
     let has_order = |commands: &Vec<Command>| {

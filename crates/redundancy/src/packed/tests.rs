@@ -30,22 +30,10 @@ fn world() -> World {
     }
     world.store(small(), replicated(3, 100, LIVE), &PLAIN);
     world.blocks.1.insert((small(), UnitIndex(0)), 9);
-    let gs = GenerationStamp(1001);
-    let slot = |slot| Some(SlotFacts { id: container(slot), gs, len: LEN, live: true });
-    let facts = GroupFacts {
-        handle: HANDLE,
-        gs: GenerationStamp(2000),
-        k: 3,
-        m: 2,
-        attempt: true,
-        formed: false,
-        dissolving: false,
-        slots: (0..3).map(slot).collect(),
-        parity_len: 0,
-    };
-    world.blocks.3.insert(HANDLE, facts);
-    let targets: Vec<_> = (0..5).map(|node| Some(world.storage(node))).collect();
     let begun = (HANDLE, GenerationStamp(2000));
+    let members = [0, 1, 2].map(|slot| world.good(container(slot), 0));
+    world.blocks.3.insert(HANDLE, begun_group(begun.0, begun.1, 2, &members));
+    let targets: Vec<_> = (0..5).map(|node| Some(world.storage(node))).collect();
     world.cluster.group_begun(&world.blocks, begun, &targets, world.now);
     let encoder = world
         .run(3000, &[])

@@ -84,22 +84,10 @@ fn tell(world: &mut World, (node, order): (usize, ProveOrder), record: Option<Gr
 
 /// The group is in the log.
 fn adopt(world: &mut World) {
-    let slot = |slot| {
-        let BlockRef { id, gs, len } = member(slot);
-        Some(SlotFacts { id, gs, len, live: slot < 2 })
-    };
-    let facts = GroupFacts {
-        handle: HANDLE,
-        gs: GS,
-        k: 3,
-        m: 2,
-        attempt: false,
-        formed: true,
-        dissolving: false,
-        slots: (0..3).map(slot).collect(),
-        parity_len: PARITY_LEN,
-    };
-    world.blocks.3.insert(HANDLE, facts);
+    let parities = BlockRef { id: HANDLE, ..parity(3) };
+    let mut group = formed_group(parities, 2, &[member(0), member(1), member(2)]);
+    group.slots[2].as_mut().unwrap().live = false;
+    world.blocks.3.insert(HANDLE, group);
     for slot in 0..3 {
         let facts = replicated(1, LEN, BlockState::Complete);
         let group = Some((HANDLE, UnitIndex(slot as u8)));

@@ -52,22 +52,8 @@ fn world(block_total: u64) -> World {
             |block| ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None };
         world.full_report(node, &block.map(report).into_iter().collect::<Vec<_>>());
     }
-    let slot = |slot| {
-        let BlockRef { id, gs, len } = container(slot);
-        Some(SlotFacts { id, gs, len, live: true })
-    };
-    let facts = GroupFacts {
-        handle: HANDLE,
-        gs: GS,
-        k: 3,
-        m: 2,
-        attempt: false,
-        formed: true,
-        dissolving: false,
-        slots: (0..3).map(slot).collect(),
-        parity_len: PARITY_LEN,
-    };
-    world.blocks.3.insert(HANDLE, facts);
+    let parities = BlockRef { id: HANDLE, gs: GS, len: PARITY_LEN };
+    world.blocks.3.insert(HANDLE, formed_group(parities, 2, &[0, 1, 2].map(container)));
     for slot in 0..3 {
         let BlockRef { id, gs, len } = container(slot);
         let group = Some((HANDLE, UnitIndex(slot as u8)));

@@ -12,22 +12,13 @@ fn settled_on(racks: &[usize]) -> World {
 /// The same of a group with so many members and parities; unit `i` is on node `i`.
 fn settled_as((k, m): (u8, u8), racks: &[usize]) -> World {
     let mut world = World::with_racks(racks);
-    let gs = GenerationStamp(1001);
-    let slot = |slot| Some(SlotFacts { id: member(slot), gs, len: LEN, live: true });
-    let facts = GroupFacts {
-        handle: HANDLE,
-        gs: GenerationStamp(2000),
-        k,
-        m,
-        attempt: false,
-        formed: true,
-        dissolving: false,
-        slots: (0..usize::from(k)).map(slot).collect(),
-        parity_len: PARITY_LEN,
-    };
-    world.blocks.3.insert(HANDLE, facts);
     for slot in 0..usize::from(k) {
         world.store(member(slot), replicated(1, LEN, LIVE), &[]);
+    }
+    let members: Vec<_> = (0..usize::from(k)).map(|slot| world.good(member(slot), 0)).collect();
+    let group = formed_group(BlockRef { id: HANDLE, ..parity(k) }, m, &members);
+    world.blocks.3.insert(HANDLE, group);
+    for slot in 0..usize::from(k) {
         world.blocks.1.insert((member(slot), UnitIndex(0)), slot as u32);
         let facts = world.blocks.0.get_mut(&member(slot)).unwrap();
         facts.group = Some((HANDLE, UnitIndex(slot as u8)));
