@@ -112,12 +112,12 @@ impl AuditLog {
     /// Tells of an `fsck`, which comes by HTTP.
     ///
     /// Source: Hadoop 3.5.0 `FsckServlet`.
-    pub(crate) fn fsck(&self, allowed: bool, user: &str, ip: IpAddr, src: &str) {
+    pub(crate) fn fsck(&self, allowed: bool, (user, by): (&str, &str), ip: IpAddr, src: &str) {
         const COMMAND: &str = "fsck";
         if self.is_silent(COMMAND) {
             return;
         }
-        let mut line = begun(allowed, user, None, Authentication::Simple.name(), ip);
+        let mut line = begun(allowed, user, None, by, ip);
         let _ = write!(line, "\tcmd={COMMAND}\tsrc=");
         escape(&mut line, Some(src));
         line.push_str("\tdst=null\tperm=null\tproto=null\n");

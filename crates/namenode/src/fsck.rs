@@ -22,6 +22,9 @@ mod storage;
 mod totals;
 mod walk;
 
+#[cfg(test)]
+mod tests;
+
 use crate::node::NameNode;
 use crate::refusal::Refusal;
 use cairn_net::http::{Answer, Request, Response, Streamed};
@@ -58,10 +61,11 @@ pub(crate) fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
     let content_type = if options.json { JSON_LINES } else { TEXT };
     let (sender, body) = mpsc::channel(PIECES_MAX);
     let peer = request.peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
+    let by = way_in(request);
     let (node, out) = (Arc::clone(node), Out::new(sender, options.json));
     tokio::spawn(async move {
         let caller = node.caller_named(user).await;
-        Check::new(node, caller, peer, options, out).run().await;
+        Check::new(node, (caller, by), peer, options, out).run().await;
     });
     Answer::Streamed(Streamed::new(content_type, body))
 }
@@ -84,6 +88,13 @@ pub(crate) fn user(request: &Request) -> Result<String, Response> {
         }
         _ => Ok(user.to_string()),
     }
+}
+
+/// How it is known who asks, by its name in Hadoop.
+///
+/// Source: Hadoop 3.5.0 `JspHelper#getUGI`. Deviation: Hadoop says `TOKEN` where a request has a delegation token as well.
+fn way_in(request: &Request) -> &'static str {
+    if request.user.is_some() { "KERBEROS_SSL" } else { "SIMPLE" }
 }
 
 impl Check {
@@ -110,7 +121,7 @@ impl Check {
     /// Hadoop calls every check of a path allowed, whatever came of it.
     fn audit(&self) {
         let Some(audit) = &self.node.audit else { return };
-        let user = &self.caller.user;
+        let user = (self.caller.user.as_str(), self.by);
         match &self.options.block_ids {
             Some(names) => {
                 let src = format!("blocksIds=[{}]", names.join(", "));

@@ -15,6 +15,8 @@ use std::time::Instant;
 pub(super) struct Check {
     pub(super) node: Arc<NameNode>,
     pub(super) caller: Caller,
+    /// How it is known who that is, by its name in Hadoop.
+    pub(super) by: &'static str,
     pub(super) peer: IpAddr,
     pub(super) options: Options,
     pub(super) out: Out,
@@ -34,7 +36,7 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn new(
         node: Arc<NameNode>,
-        caller: Caller,
+        (caller, by): (Caller, &'static str),
         peer: IpAddr,
         options: Options,
         out: Out,
@@ -42,6 +44,7 @@ impl Check {
         Check {
             node,
             caller,
+            by,
             peer,
             options,
             out,
@@ -56,12 +59,12 @@ impl Check {
         }
     }
 
-    /// `FSCK started by USER (auth:SIMPLE) from /HOST`
+    /// `FSCK started by USER (auth:WAY) from /HOST`
     pub(super) fn tell_start(&mut self, what: &str) {
         let now = java_date(self.node.now().wall_ms);
         let line = format!(
-            "FSCK started by {} (auth:SIMPLE) from /{}{what} at {now}",
-            self.caller.user, self.peer
+            "FSCK started by {} (auth:{}) from /{}{what} at {now}",
+            self.caller.user, self.by, self.peer
         );
         tracing::info!("{line}");
         self.out.print(&format!("{line}\n"));
