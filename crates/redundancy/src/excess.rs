@@ -112,7 +112,8 @@ impl Cluster {
             self.delete_bad(lookup, slots, &tally);
             if slots.is_contiguous() {
                 self.drop_surplus(slots, &tally);
-            } else {
+            } else if slots.facts.group.is_none() {
+                // What a member of a group that ends has too much goes when that has ended: nobody has proven its copies.
                 let surplus = (need.surplus(), tally.certain);
                 self.delete_surplus(lookup, slots.id, &slots.facts, surplus);
             }

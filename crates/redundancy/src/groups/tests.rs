@@ -8,6 +8,7 @@ use crate::*;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
+mod dissolve;
 mod prove;
 mod spread;
 
