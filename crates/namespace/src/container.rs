@@ -115,6 +115,27 @@ encode_struct!(Container {
 });
 
 impl Container {
+    /// One that DataNodes have, of which is not known yet what is in it.
+    pub(crate) fn found(
+        (id, gs): (BlockId, GenerationStamp),
+        policy: PolicyId,
+        checksum: ChecksumShape,
+    ) -> Container {
+        Container {
+            id,
+            gs,
+            policy,
+            storage_policy: 0,
+            state: ContainerState::Found,
+            checksum: Some(checksum),
+            packed: 0,
+            packed_len: 0,
+            live: 0,
+            live_len: 0,
+            moved_to: Vec::new(),
+        }
+    }
+
     /// Whether blocks may be packed in it: it must not get lost.
     pub fn is_needed(&self) -> bool {
         matches!(

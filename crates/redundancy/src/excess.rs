@@ -90,6 +90,9 @@ impl Cluster {
         if slots.id != id {
             self.low.queues_mut().remove(id);
         }
+        if slots.is_dissolving {
+            self.keep_lent(&slots);
+        }
         self.check_slots(lookup, &slots);
         for (_, member) in slots.members().filter(|(_, member)| slots.is_dissolving && member.live)
         {
@@ -162,9 +165,23 @@ impl Cluster {
         }
     }
 
-    /// What is known to be bad in slots, and where.
+    /// What is known to be bad in slots, and where, but for what a group needs as it is.
     fn marks_of(&self, slots: &Slots) -> Vec<(StorageHandle, Bad)> {
-        slots.owners().flat_map(|id| self.blocks.bad_of(id)).copied().collect()
+        let marks = slots.owners().flat_map(|id| self.blocks.bad_of(id)).copied();
+        marks.filter(|(_, bad)| !self.groups.is_lent(&bad.block)).collect()
+    }
+
+    /// Keeps what a group that ends needs of blocks which their files have otherwise, until it has ended.
+    fn keep_lent(&mut self, slots: &Slots) {
+        self.groups.note_lent(slots.id, slots.lent());
+        for replica in slots.lent() {
+            let marks = self.blocks.bad_of(replica.id).iter();
+            let held: Vec<StorageHandle> =
+                marks.filter(|(_, bad)| bad.block == replica).map(|(at, _)| *at).collect();
+            for storage in held {
+                self.blocks.keep_any_stamp(storage, replica.id);
+            }
+        }
     }
 
     /// No node can take what a block lacks: when that has been so for a while, bad replicas and units are

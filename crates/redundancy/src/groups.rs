@@ -239,15 +239,15 @@ impl Cluster {
                     self.groups.note_proof(member.id, Proof { gs: member.gs, place });
                 }
             }
-            self.take_needs_of_members(&group);
+            self.take_needs_of_members(&Slots::of(lookup, handle, &group.facts()));
         }
         self.block_completed(lookup, handle)
     }
 
     /// What members lack is their group's need from now on, and what they have too much, whether its node was told so or
     /// not.
-    pub(crate) fn take_needs_of_members(&mut self, group: &GroupFacts) {
-        for member in group.slots.iter().flatten() {
+    pub(crate) fn take_needs_of_members(&mut self, slots: &Slots) {
+        for (_, member) in slots.members().filter(|(unit, _)| !slots.is_elsewhere(*unit)) {
             let chosen: Vec<StorageHandle> = self
                 .places(member.id)
                 .filter(|place| place.excess && !place.corrupt)
@@ -270,6 +270,7 @@ impl Cluster {
             self.groups.rest(attempt.members, now_ms.saturating_add(rest), now_ms);
         }
         self.groups.forget_surplus(handle, &[]);
+        self.groups.note_lent(handle, std::iter::empty());
         self.forget_block(handle, gs);
     }
 

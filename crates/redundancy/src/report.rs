@@ -493,7 +493,8 @@ impl Cluster {
         units.extend(self.all_places_of(&slots).filter(|p| !p.corrupt).map(|place| place.unit));
         units.retain(|unit| slots.facts.has_bytes(*unit));
         let is_decodable = units.len() >= slots.facts.data_units();
-        slots.members().filter(|(unit, _)| is_decodable || units.contains(unit)).count() as u64
+        let own = slots.members().filter(|(unit, _)| !slots.is_elsewhere(*unit));
+        own.filter(|(unit, _)| is_decodable || units.contains(unit)).count() as u64
     }
 }
 

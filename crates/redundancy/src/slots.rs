@@ -4,8 +4,9 @@
 //! What is counted, needed, mended and deleted is asked of slots, and the same for all of them. A member of a group of
 //! blocks is a slot of that group, and has no need of its own.
 
-use crate::block::{BlockFacts, BlockLookup, BlockRef, SlotFacts};
+use crate::block::{BlockFacts, BlockLookup, BlockRef, GroupFacts, SlotFacts};
 use crate::cluster::Cluster;
+use crate::handle::StorageHandle;
 use crate::places::map::Place;
 use crate::places::own_id;
 use cairn_stripe::{BlockId, UnitIndex};
@@ -19,7 +20,12 @@ pub(crate) struct Slots {
     pub facts: BlockFacts,
     /// The members of a contiguous group, by slot.
     members: Vec<Option<SlotFacts>>,
-    /// Whether these have needs of their own again, beside those of the group.
+    /// A bit for each slot whose member is on its own by now, or in another group: its bytes are read for the others where
+    /// they are, and nothing else is done for them here.
+    elsewhere: u16,
+    /// A bit for each of those slots whose member is known with another stamp or length than it was encoded with.
+    otherwise: u16,
+    /// Whether the members have needs of their own again, beside those of the group.
     pub is_dissolving: bool,
 }
 
@@ -30,8 +36,10 @@ impl Slots {
         let group = handle.and_then(|handle| lookup.group(handle)).filter(|group| group.formed);
         match group {
             Some(group) => {
+                let (elsewhere, otherwise) = elsewhere(lookup, &group);
                 let (facts, is_dissolving) = (group.facts(), group.dissolving);
-                Slots { id: group.handle, facts, members: group.slots, is_dissolving }
+                let (id, members) = (group.handle, group.slots);
+                Slots { id, facts, members, elsewhere, otherwise, is_dissolving }
             }
             None => Slots::alone(id, facts),
         }
@@ -39,7 +47,8 @@ impl Slots {
 
     /// A block or group that is no part of another.
     pub(crate) fn alone(id: BlockId, facts: &BlockFacts) -> Slots {
-        Slots { id, facts: *facts, members: Vec::new(), is_dissolving: false }
+        let (members, facts) = (Vec::new(), *facts);
+        Slots { id, facts, members, elsewhere: 0, otherwise: 0, is_dissolving: false }
     }
 
     /// What the need of `id` is about: where a member of a group that is being dissolved has one, its own copies.
@@ -91,10 +100,38 @@ impl Slots {
         members.chain([self.facts.unit_len(UnitIndex(0))]).max().unwrap_or(0)
     }
 
-    /// The blocks under which places are known, that of the whole first.
+    /// The blocks of which all places are those of its slots, that of the whole first.
     pub(crate) fn owners(&self) -> impl Iterator<Item = BlockId> {
-        std::iter::once(self.id).chain(self.members().map(|(_, member)| member.id))
+        let own = self.members().filter(|(unit, _)| !self.is_elsewhere(*unit));
+        std::iter::once(self.id).chain(own.map(|(_, member)| member.id))
     }
+
+    /// Whether the member in a slot is on its own by now, or in another group.
+    pub(crate) fn is_elsewhere(&self, unit: UnitIndex) -> bool {
+        self.elsewhere & 1 << unit.0 != 0
+    }
+
+    /// The members of which the group needs replicas that are known as bad ones: as their files are, these have another
+    /// stamp or length.
+    pub(crate) fn lent(&self) -> impl Iterator<Item = BlockRef> {
+        let members = self.members().filter(|(unit, _)| self.otherwise & 1 << unit.0 != 0);
+        members.map(|(_, member)| member.block())
+    }
+}
+
+/// A bit for each slot of a group that ends whose member is not in it any more, and one for each of these that is known with
+/// another stamp or length.
+fn elsewhere(lookup: &dyn BlockLookup, group: &GroupFacts) -> (u16, u16) {
+    let (mut elsewhere, mut otherwise) = (0, 0);
+    for (slot, member) in group.slots.iter().enumerate().filter(|_| group.dissolving) {
+        let Some(member) = member.filter(|member| !member.live) else { continue };
+        let facts = lookup.block(member.id);
+        let is_here = |facts: &BlockFacts| facts.group.is_some_and(|(of, _)| of == group.handle);
+        let is_same = |facts: &BlockFacts| (facts.gs, facts.len) == (member.gs, member.len);
+        elsewhere |= u16::from(!facts.as_ref().is_some_and(is_here)) << slot;
+        otherwise |= u16::from(!facts.as_ref().is_some_and(is_same)) << slot;
+    }
+    (elsewhere, elsewhere & otherwise)
 }
 
 impl Cluster {
@@ -111,9 +148,41 @@ impl Cluster {
         &'a self,
         slots: &'a Slots,
     ) -> impl Iterator<Item = Place> + Clone + 'a {
-        let members = slots.members().flat_map(|(unit, member)| {
-            self.blocks.of(member.id).map(move |place| Place { unit, ..place })
+        let members = slots.members().flat_map(move |(unit, member)| {
+            let is_otherwise = slots.otherwise & 1 << unit.0 != 0;
+            let is_corrupt = move |place: &Place| match is_otherwise {
+                true => self.is_there_as(place, &member.block()).then_some(false),
+                false => Some(place.corrupt),
+            };
+            let places = self.blocks.of(member.id);
+            places.filter_map(move |of| Some(Place { unit, corrupt: is_corrupt(&of)?, ..of }))
         });
         self.blocks.of(slots.id).chain(members)
+    }
+
+    /// Whether what is at a place of a block that is known otherwise is that replica of it.
+    fn is_there_as(&self, place: &Place, replica: &BlockRef) -> bool {
+        let mark = self.blocks.mark(place.storage, replica.id);
+        mark.is_some_and(|bad| bad.block == *replica)
+    }
+
+    /// The places of a replica with that stamp and length that can be read, whatever its block should be.
+    pub(crate) fn readable_as(
+        &self,
+        lookup: &dyn BlockLookup,
+        replica: &BlockRef,
+    ) -> Vec<StorageHandle> {
+        let facts = lookup.block(replica.id);
+        let is_same = facts.is_some_and(|facts| {
+            facts.is_final() && (facts.gs, facts.len) == (replica.gs, replica.len)
+        });
+        if is_same {
+            return self.readable_places(replica.id);
+        }
+        let is_it = |place: &Place| {
+            let node = self.node(self.storage(place.storage).node);
+            !place.excess && node.is_readable() && self.is_there_as(place, replica)
+        };
+        self.places(replica.id).filter(is_it).map(|place| place.storage).collect()
     }
 }

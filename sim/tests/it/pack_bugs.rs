@@ -59,6 +59,20 @@ fn what_finds_no_others_does_not_keep_the_container_that_it_is_to_leave() {
     assert_eq!(run(700_036, options(), &mut Right).violation, None);
 }
 
+/// A container has a fourth copy in a group that is to end, and the only one that was proven is so no more (1387).
+#[test]
+fn what_a_container_has_too_much_stays_until_its_group_has_ended() {
+    assert_eq!(run(1387, options(), &mut Right).violation, None);
+}
+
+/// Since the backup a member of a group that was found was written to, or its container was packed on (1096, 1154, 1370).
+#[test]
+fn a_member_that_a_restored_name_node_has_otherwise_does_not_cost_the_others() {
+    for seed in [1096, 1154, 1370] {
+        assert_eq!(run(seed, restores(), &mut Right).violation, None, "seed {seed}");
+    }
+}
+
 /// What was deleted since, or is longer, nobody reads again; what went into a container meanwhile everybody does.
 #[test]
 fn a_restored_name_node_takes_over_what_was_packed_since() {

@@ -151,7 +151,8 @@ fn weigh(look: &Look<'_>, lookup: &dyn BlockLookup, found: &FoundGroup) -> Resul
         let facts = lookup.block(id).filter(|facts| facts.state == BlockState::Complete);
         facts.is_some_and(|facts| look.cluster.needs_group(lookup, id, &facts))
     };
-    let needed = match members.iter().any(|member| member.id.is_container()) {
+    let is_unknown = |id: BlockId| id.is_container() && lookup.block(id).is_none();
+    let needed = match members.iter().any(|member| is_unknown(member.id)) {
         // What is in them may be: they come first.
         true => usize::MAX,
         false => members.iter().filter(|member| needs(member.id)).count(),
@@ -159,7 +160,7 @@ fn weigh(look: &Look<'_>, lookup: &dyn BlockLookup, found: &FoundGroup) -> Resul
     if needed == 0 {
         return Err("no file has members that need it".into());
     }
-    let there = look.cluster.found_units(found);
+    let there = look.cluster.found_units(lookup, found);
     match there >= members.len() {
         true => Ok(needed),
         false => Err(format!("{there} of its units are there, {} are needed", members.len())),

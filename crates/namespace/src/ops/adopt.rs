@@ -6,7 +6,7 @@
 //! its units are there.
 
 use crate::block::{self, Block, BlockRef, BlockState, Membership};
-use crate::container::{self, Container, ContainerState};
+use crate::container::{self, Container};
 use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::error::Result;
@@ -17,16 +17,19 @@ use crate::ops::group::{check_file, refused};
 use crate::outcome::Outcome;
 use crate::snapshot::held;
 use crate::store::StoreRead;
-use crate::{perm, policy_admin, waiting};
+use crate::{perm, policy_admin, unpacking, waiting};
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId, PolicyLayout};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Takes a group over that parities tell of. Members that the namespace does not know become tombstones. Groups that it
-/// knows of its members, and that are older, give these up. If a file is not to be kept so by now, the members get their copies
-/// again and the group ends. Containers are members that it does not know, of which nobody knows yet what is in them
-/// ([`ContainerState::Found`]).
+/// Takes a group over that parities tell of. Members that the namespace does not know become tombstones; those that it has as
+/// the group has them are in it from then on, and what it knows of older groups and containers gives them up. Containers are
+/// members that it does not know, of which nobody knows yet what is in them ([`crate::container::ContainerState::Found`]).
 ///
-/// Answer: `Outcome::Done`, or `GroupRefused` if a member is not as the group has it, or is in a newer one.
+/// A member that the namespace has with another stamp or length, or in something newer, stays as it is: the group reads its
+/// bytes as they were encoded, where DataNodes have them. Such a group, and one that a file does not want by now, is to end:
+/// the others get their copies again.
+///
+/// Answer: `Outcome::Done`, or `GroupRefused` if no file has any of its members as the group has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adopt {
     /// The group.
@@ -63,8 +66,27 @@ pub struct AdoptedMember {
 encode_struct!(Adopt { handle, gs, policy, members, data_len, parities, checksum });
 encode_struct!(AdoptedMember { id, gs, len, crc32c, sums_crc32c });
 
-/// A member, with its block if the namespace has that.
-type Found = (u8, AdoptedMember, Option<Block>);
+/// A member by its slot, with what the namespace has of it.
+type Found = (u8, AdoptedMember, Known);
+
+/// What the namespace has of a member.
+enum Known {
+    /// Nothing.
+    Nowhere,
+    /// The block as the group has it, which may be in it.
+    Same(Block),
+    /// The block with other bytes, or in something newer.
+    Otherwise(String),
+}
+
+impl Known {
+    fn same(&self) -> Option<&Block> {
+        match self {
+            Known::Same(block) => Some(block),
+            Known::Nowhere | Known::Otherwise(_) => None,
+        }
+    }
+}
 
 impl Adopt {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
@@ -77,10 +99,12 @@ impl Adopt {
             Err(reason) => return refused(reason),
         };
         let mut is_wanted = true;
-        for (_, _, block) in &found {
-            if let Some(block) = block {
-                is_wanted &= check_file(cx.store, block, self.policy)?.is_ok();
-            }
+        for (_, _, known) in &found {
+            is_wanted &= match known {
+                Known::Nowhere => true,
+                Known::Same(block) => self.is_wanted(cx.store, block)?,
+                Known::Otherwise(_) => false,
+            };
         }
         let started_ms = cx.times.elapsed_ms;
         let state = match is_wanted {
@@ -89,31 +113,46 @@ impl Adopt {
         };
         let older = self.take_from_older(cx, &found)?;
         group::put(cx.store, &self.group(&found, state, older))?;
-        for (slot, member, block) in found {
+        for (slot, member, known) in found {
             let group = Some(Membership { handle: self.handle, slot });
-            let unit_crcs = vec![Some(member.crc32c)];
-            match block {
-                Some(block) => {
-                    waiting::forget(cx.store, block.id)?;
-                    held::set_group(cx.store, Block { unit_crcs, ..block }, group)?;
-                }
-                None => {
-                    let AdoptedMember { id, gs, len, .. } = member;
-                    let file = match id.is_container() {
-                        true => InodeId::CONTAINERS,
-                        false => InodeId::NONE,
-                    };
-                    if id.is_container() {
-                        container::put(cx.store, &self.container(&member))?;
-                    }
-                    let (of, place) = (BlockRef { id, gs, len }, (file, 0));
-                    let block = Block::new(of, place, BlockState::Complete);
-                    block::put(cx.store, &Block { unit_crcs, group, ..block })?;
-                    counter::add(cx.store, Counter::Blocks, 1)?;
-                }
+            match known {
+                Known::Same(block) => take(cx, block, &member, group)?,
+                Known::Nowhere => self.add(cx, &member, group)?,
+                Known::Otherwise(_) => {}
             }
         }
         Ok(Outcome::Done)
+    }
+
+    /// Whether a member is to stay in a group of that policy. A tombstone is in any.
+    fn is_wanted(&self, store: &dyn StoreRead, block: &Block) -> Result<bool> {
+        if block.is_tombstone() {
+            return Ok(true);
+        }
+        if block.id.is_container() {
+            return Ok(container::expect(store, block.id)?.policy == self.policy);
+        }
+        Ok(check_file(store, block, self.policy)?.is_ok())
+    }
+
+    /// Adds the block of a member that the namespace does not know.
+    fn add(
+        &self,
+        cx: &mut Context<'_, '_>,
+        member: &AdoptedMember,
+        group: Option<Membership>,
+    ) -> Result<()> {
+        let AdoptedMember { id, gs, len, crc32c, .. } = *member;
+        let file = match id.is_container() {
+            true => InodeId::CONTAINERS,
+            false => InodeId::NONE,
+        };
+        if id.is_container() {
+            container::put(cx.store, &Container::found((id, gs), self.policy, self.checksum))?;
+        }
+        let block = Block::new(BlockRef { id, gs, len }, (file, 0), BlockState::Complete);
+        block::put(cx.store, &Block { unit_crcs: vec![Some(crc32c)], group, ..block })?;
+        counter::add(cx.store, Counter::Blocks, 1)
     }
 
     /// Whether there can be such a group.
@@ -148,75 +187,78 @@ impl Adopt {
         })
     }
 
-    /// The members, if they are containers, and the namespace has none of them.
-    fn find_containers(
-        &self,
-        store: &dyn StoreRead,
-    ) -> Result<std::result::Result<Vec<Found>, String>> {
+    /// The members, if one of them can be in the group.
+    fn find(&self, store: &dyn StoreRead) -> Result<std::result::Result<Vec<Found>, String>> {
+        let members = || self.members.iter().flatten();
+        let of_containers = members().any(|member| member.id.is_container());
         let mut found = Vec::new();
-        let last = counter::get(store, Counter::ContainerId)?;
-        let last_gs = counter::get(store, Counter::GenerationStamp)?;
         for (slot, member) in (0u8..).zip(&self.members) {
             let Some(member) = member else { continue };
             let id = member.id;
-            let is_old = id.0 as u64 <= last && member.gs.0 <= last_gs;
-            if !id.is_container() || !is_old || member.len == 0 {
-                return Ok(Err(format!("{id} cannot be taken over as a container")));
+            let counter = if of_containers { Counter::ContainerId } else { Counter::BlockId };
+            let is_old = id.0 > 0
+                && id.0 as u64 <= counter::get(store, counter)?
+                && member.gs.0 <= counter::get(store, Counter::GenerationStamp)?;
+            let is_one = id.is_container() == of_containers && !id.has_units();
+            if !is_one || !is_old || member.len == 0 {
+                let kind = if of_containers { "container" } else { "member" };
+                return Ok(Err(format!("{id} cannot be taken over as a {kind}")));
             }
-            if block::get(store, id)?.is_some() || container::get(store, id)?.is_some() {
-                return Ok(Err(format!("container {id} is known")));
-            }
-            found.push((slot, *member, None));
+            found.push((slot, *member, self.known(store, member)?));
         }
-        Ok(Ok(found))
+        let is_live = |(_, member, known): &Found| match known {
+            Known::Nowhere => member.id.is_container(),
+            Known::Same(block) => !block.is_tombstone(),
+            Known::Otherwise(_) => false,
+        };
+        if found.iter().any(is_live) {
+            return Ok(Ok(found));
+        }
+        let why = found.into_iter().find_map(|(_, _, known)| match known {
+            Known::Otherwise(why) => Some(why),
+            Known::Nowhere | Known::Same(_) => None,
+        });
+        Ok(Err(why.unwrap_or_else(|| "no file has any of its members".into())))
     }
 
-    /// The members, if those that the namespace has are as the group has them, and one of them lives.
-    fn find(&self, store: &dyn StoreRead) -> Result<std::result::Result<Vec<Found>, String>> {
-        if self.members.iter().flatten().any(|member| member.id.is_container()) {
-            return self.find_containers(store);
+    /// What the namespace has of a member.
+    fn known(&self, store: &dyn StoreRead, member: &AdoptedMember) -> Result<Known> {
+        let id = member.id;
+        let otherwise = |why: String| Ok(Known::Otherwise(why));
+        let Some(block) = block::get(store, id)? else {
+            return Ok(Known::Nowhere);
+        };
+        let crc32c = block.unit_crcs.first().copied().flatten();
+        let is_same = block.state == BlockState::Complete
+            && (block.gs, block.len) == (member.gs, member.len)
+            && crc32c.is_none_or(|crc32c| crc32c == member.crc32c);
+        if !is_same {
+            return otherwise(format!("{id} is not as the group has it"));
         }
-        let mut found = Vec::new();
-        let last = counter::get(store, Counter::BlockId)?;
-        let last_gs = counter::get(store, Counter::GenerationStamp)?;
-        for (slot, member) in (0u8..).zip(&self.members) {
-            let Some(member) = member else { continue };
-            let id = member.id;
-            let is_old = id.0 > 0 && id.0 as u64 <= last && member.gs.0 <= last_gs;
-            if id.has_units() || !is_old || member.len == 0 {
-                return Ok(Err(format!("{id} cannot be taken over as a member")));
-            }
-            let block = block::get(store, id)?;
-            if let Some(block) = &block {
-                let crc32c = block.unit_crcs.first().copied().flatten();
-                let is_same = block.state == BlockState::Complete
-                    && (block.gs, block.len) == (member.gs, member.len)
-                    && crc32c.is_none_or(|crc32c| crc32c == member.crc32c);
-                if !is_same || block.packed.is_some() || block.is_tombstone() {
-                    return Ok(Err(format!("{id} is not as the group has it")));
-                }
-                if let Some(attempt) = group::attempt_of(store, id)? {
-                    return Ok(Err(format!("{id} is in attempt {attempt}")));
-                }
-                if let Some(of) = block.group {
-                    let other = group::expect(store, of.handle)?;
-                    if other.gs > self.gs || !other.is_formed() {
-                        return Ok(Err(format!("{id} is in group {}", of.handle)));
-                    }
-                }
-            }
-            found.push((slot, *member, block));
+        if container::get(store, id)?.is_some_and(|container| container.is_spare(&block)) {
+            return otherwise(format!("container {id} is known"));
         }
-        Ok(match found.iter().any(|(_, _, block)| block.is_some()) {
-            true => Ok(found),
-            false => Err("no file has any of its members".into()),
-        })
+        if let Some(attempt) = group::attempt_of(store, id)? {
+            return otherwise(format!("{id} is in attempt {attempt}"));
+        }
+        if let Some(at) = block.packed
+            && container::expect(store, at.container)?.gs > self.gs
+        {
+            return otherwise(format!("{id} is in container {}", at.container));
+        }
+        if let Some(of) = block.group {
+            let other = group::expect(store, of.handle)?;
+            if other.gs > self.gs || !other.is_formed() {
+                return otherwise(format!("{id} is in group {}", of.handle));
+            }
+        }
+        Ok(Known::Same(block))
     }
 
     /// Takes the members out of older groups. One that has other live members is to end when these have their copies.
     fn take_from_older(&self, cx: &mut Context<'_, '_>, found: &[Found]) -> Result<Vec<BlockId>> {
         let mut older: BTreeMap<BlockId, BTreeSet<BlockId>> = BTreeMap::new();
-        for block in found.iter().filter_map(|(_, _, block)| block.as_ref()) {
+        for block in found.iter().filter_map(|(_, _, known)| known.same()) {
             if let Some(of) = block.group {
                 older.entry(of.handle).or_default().insert(block.id);
             }
@@ -235,27 +277,15 @@ impl Adopt {
         Ok(older.into_keys().collect())
     }
 
-    /// A container of which is not known yet what is in it.
-    fn container(&self, member: &AdoptedMember) -> Container {
-        Container {
-            id: member.id,
-            gs: member.gs,
-            policy: self.policy,
-            storage_policy: 0,
-            state: ContainerState::Found,
-            checksum: Some(self.checksum),
-            packed: 0,
-            packed_len: 0,
-            live: 0,
-            live_len: 0,
-            moved_to: Vec::new(),
-        }
-    }
-
     fn group(&self, found: &[Found], state: GroupState, supersedes: Vec<BlockId>) -> Group {
         let mut members = vec![None; self.members.len()];
-        for (slot, AdoptedMember { id, gs, len, crc32c, sums_crc32c }, block) in found {
-            let (sums_crc32c, live) = (Some(*sums_crc32c), block.is_some() || id.is_container());
+        for (slot, AdoptedMember { id, gs, len, crc32c, sums_crc32c }, known) in found {
+            let live = match known {
+                Known::Nowhere => id.is_container(),
+                Known::Same(block) => !block.is_tombstone(),
+                Known::Otherwise(_) => false,
+            };
+            let sums_crc32c = Some(*sums_crc32c);
             let member = Member { id: *id, gs: *gs, len: *len, crc32c: *crc32c, sums_crc32c, live };
             members[usize::from(*slot)] = Some(member);
         }
@@ -277,4 +307,25 @@ impl Adopt {
             checksum: Some(self.checksum),
         }
     }
+}
+
+/// Has a block that the namespace has be in a group, whatever it was in.
+fn take(
+    cx: &mut Context<'_, '_>,
+    block: Block,
+    member: &AdoptedMember,
+    group: Option<Membership>,
+) -> Result<()> {
+    waiting::forget(cx.store, block.id)?;
+    let block = match block.packed {
+        Some(_) => {
+            container::leave(cx.store, &block, block.len)?;
+            unpacking::forget(cx.store, block.id)?;
+            held::set_packed(cx.store, block, None)?
+        }
+        None => block,
+    };
+    let unit_crcs = vec![Some(member.crc32c)];
+    held::set_group(cx.store, Block { unit_crcs, ..block }, group)?;
+    Ok(())
 }

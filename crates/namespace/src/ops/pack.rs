@@ -379,7 +379,7 @@ fn is_protected(store: &dyn StoreRead, container: BlockId) -> Result<Checked> {
         return Ok(Err(format!("{container} is in no group")));
     };
     let group = group::expect(store, of.handle)?;
-    Ok(match group.state == group::GroupState::Formed {
+    Ok(match group.is_formed() {
         true => Ok(()),
         false => Err(format!("group {} is to end", of.handle)),
     })

@@ -186,6 +186,31 @@ fn what_does_not_agree_is_not_taken_over() {
 }
 
 #[test]
+fn a_member_that_the_namespace_has_otherwise_does_not_cost_the_others() {
+    let mut fs = fs();
+    let (a, b) = (write(&mut fs, "/c/a", Some(5)), write(&mut fs, "/c/b", Some(5)));
+    let known = forgotten(&mut fs, &a);
+    // Something was appended behind the moment that was restored.
+    let longer = BlockRef { len: b.len + 7, ..b.reference() };
+    let mut command = adopt(known, &[longer, a.reference()]);
+    command.data_len = longer.len;
+    assert_eq!(fs.ok(command), Outcome::Done);
+    let handle = known.0;
+    let effects = [Effect::CopiesChanged { id: a.id }, Effect::GroupAdopted { handle }];
+    assert_eq!(fs.effects, effects);
+    assert_eq!(get(&fs, b.id), b, "it stays as it is");
+    assert_eq!(get(&fs, a.id).group.map(|of| (of.handle, of.slot)), Some((handle, 1)));
+    let group = query::group(&fs.store, handle).unwrap().unwrap();
+    assert!(group.is_dissolving(), "the other one is to have copies of its own");
+    let members: Vec<_> = group.members().map(|(_, of)| (of.id, of.len, of.live)).collect();
+    assert_eq!(members, [(b.id, longer.len, false), (a.id, a.len, true)]);
+    // It ends, and the file of the one that was not in it has it still.
+    assert_eq!(fs.ok(Dissolve { handle }), Outcome::Done);
+    assert_eq!(get(&fs, b.id), b);
+    assert_eq!(get(&fs, a.id).group, None);
+}
+
+#[test]
 fn an_older_group_gives_its_members_up_and_a_newer_one_does_not() {
     let mut fs = fs();
     let (a, b) = (write(&mut fs, "/c/a", Some(5)), write(&mut fs, "/c/b", Some(5)));
@@ -198,6 +223,10 @@ fn an_older_group_gives_its_members_up_and_a_newer_one_does_not() {
     let other = write(&mut fs, "/c/other", Some(5));
     let newer = forgotten(&mut fs, &other);
     assert!(refusal(fs.ok(adopt(before, &[a.reference()]))).contains("is in group"));
+    let alone = write(&mut fs, "/c/alone", Some(5));
+    assert_eq!(fs.ok(adopt(before, &[a.reference(), alone.reference()])), Outcome::Done);
+    assert_eq!(get(&fs, a.id).group.map(|of| of.handle), Some(old.0), "the newer one keeps it");
+    assert_eq!(get(&fs, alone.id).group.map(|of| of.handle), Some(before.0));
     assert_eq!(fs.ok(adopt(newer, &[a.reference()])), Outcome::Done);
     let group = |fs: &Fs, handle| query::group(&fs.store, handle).unwrap().unwrap();
     assert!(group(&fs, old.0).is_dissolving(), "one of its members is left");

@@ -4,7 +4,7 @@ use crate::packs::{Begun, POLICY, SHAPE, begun, find, fs, packed, refusal, seal,
 use crate::support::Fs;
 use cairn_namespace::check::check;
 use cairn_namespace::container::ContainerState;
-use cairn_namespace::group::ParityRecord;
+use cairn_namespace::group::{GroupState, ParityRecord};
 use cairn_namespace::ops::adopt::{Adopt, AdoptedMember};
 use cairn_namespace::ops::adopt_packed::{AdoptPacked, AdoptedBlock};
 use cairn_namespace::ops::delete::Purge;
@@ -175,14 +175,28 @@ fn a_container_that_is_known_or_sealed_is_not_taken_over() {
     fs.ok(seal(known, std::slice::from_ref(&a), &[]));
     let of_index = index(known, std::slice::from_ref(&a));
     assert!(refusal(fs.ok(take(&of_index))).contains("none that was found"));
-    let Block { id, gs, len, .. } = free;
+    let own = member(&find(&fs, known.0).unwrap(), 9);
+    let adopt = adopt_of(&mut fs, own, &free);
+    assert!(refusal(fs.ok(adopt.clone())).contains("is known"));
+    // Given up, it is one that nobody knows.
+    assert_eq!(fs.ok(AbandonPack { container: known.0 }), Outcome::Flag(true));
+    assert_eq!(fs.ok(adopt), Outcome::Done);
+}
+
+fn member(block: &Block, crc32c: u32) -> AdoptedMember {
+    let Block { id, gs, len, .. } = *block;
+    AdoptedMember { id, gs, len, crc32c, sums_crc32c: 6 }
+}
+
+/// What takes a group of that block over; `free` is one that is in no group.
+fn adopt_of(fs: &mut Fs, member: AdoptedMember, free: &Block) -> Adopt {
+    let Block { id, gs, len, .. } = *free;
     let members = vec![NewMember { id, gs, len, crc32c: 5 }];
     let attempt = BeginEncode { policy: POLICY, members, supersedes: Vec::new() };
     let Outcome::EncodeBegun { handle, gs } = fs.ok(attempt) else { panic!() };
     fs.ok(Abandon { handle });
-    let len = of_index.container_len();
-    let member = AdoptedMember { id: known.0, gs: known.1, len, crc32c: 9, sums_crc32c: 6 };
-    let adopt = Adopt {
+    let len = member.len;
+    Adopt {
         handle,
         gs,
         policy: POLICY,
@@ -190,9 +204,37 @@ fn a_container_that_is_known_or_sealed_is_not_taken_over() {
         data_len: len,
         parities: vec![Some(ParityRecord { len: len + 100, crc32c: 7 }); 2],
         checksum: SHAPE,
-    };
-    assert!(refusal(fs.ok(adopt.clone())).contains("is known"));
-    // Given up, it is one that nobody knows.
-    assert_eq!(fs.ok(AbandonPack { container: known.0 }), Outcome::Flag(true));
+    }
+}
+
+#[test]
+fn a_container_in_which_blocks_are_packed_comes_into_a_newer_group() {
+    let mut fs = fs();
+    let [a, free] = ["/c/a", "/c/free"].map(|path| write(&mut fs, path, 1000));
+    let (known, older) = packed(&mut fs, std::slice::from_ref(&a));
+    let own = member(&find(&fs, known.0).unwrap(), 9);
+    let adopt = adopt_of(&mut fs, own, &free);
+    let handle = adopt.handle;
     assert_eq!(fs.ok(adopt), Outcome::Done);
+    assert_eq!(find(&fs, known.0).unwrap().group.map(|of| of.handle), Some(handle));
+    assert_eq!(state(&fs, known.0), Some(ContainerState::Packed), "what is in it is known");
+    let state = |handle| query::group(&fs.store, handle).unwrap().unwrap().state;
+    assert_eq!(state(handle), GroupState::Formed);
+    assert_eq!(state(older), GroupState::Superseded { by: handle });
+    is_whole(&fs);
+}
+
+#[test]
+fn a_block_that_was_packed_comes_into_a_group_that_is_newer_than_its_container() {
+    let mut fs = fs();
+    let [a, free] = ["/c/a", "/c/free"].map(|path| write(&mut fs, path, 1000));
+    let container = packed(&mut fs, std::slice::from_ref(&a)).0.0;
+    let adopt = adopt_of(&mut fs, member(&a, 5), &free);
+    let handle = adopt.handle;
+    assert_eq!(fs.ok(adopt), Outcome::Done);
+    assert_eq!(fs.effects, [Effect::Unpacked { id: a.id }, Effect::GroupAdopted { handle }]);
+    let now = find(&fs, a.id).unwrap();
+    assert_eq!((now.packed, now.group.map(|of| of.handle)), (None, Some(handle)));
+    assert_eq!(query::container(&fs.store, container).unwrap().unwrap().live, 0);
+    is_whole(&fs);
 }

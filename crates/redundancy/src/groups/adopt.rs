@@ -2,7 +2,7 @@
 //! deleted, which is held back. They are read as their disks have them, and end with the record of their group. Where members
 //! need it the group is taken over, and what waited to be deleted of it counts from then on.
 
-use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, GroupFacts, SlotFacts};
+use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, SlotFacts};
 use crate::clock::{Now, millis};
 use crate::cluster::Cluster;
 use crate::command::ProveOrder;
@@ -141,7 +141,7 @@ impl Cluster {
     }
 
     /// How many units of a group that was found can be read.
-    pub fn found_units(&self, found: &FoundGroup) -> usize {
+    pub fn found_units(&self, lookup: &dyn BlockLookup, found: &FoundGroup) -> usize {
         let parity = |(unit, (len, _)): (&UnitIndex, &(u64, u32))| BlockRef {
             id: found.record.handle.internal(*unit),
             gs: found.record.gs,
@@ -152,7 +152,7 @@ impl Cluster {
         let members = found.record.members.iter().flatten();
         let member = |of: &&cairn_stripe::group::Member| {
             let block = BlockRef { id: of.id, gs: of.gs, len: of.len };
-            !self.readable_places(of.id).is_empty() || !self.unknown_on(block).is_empty()
+            !self.readable_as(lookup, &block).is_empty() || !self.unknown_on(block).is_empty()
         };
         parities + members.filter(member).count()
     }
@@ -160,9 +160,11 @@ impl Cluster {
     /// Whether a block of a file needs a group that it is not in: it has fewer than two copies, or the group that it is in
     /// does not give it back.
     pub fn needs_group(&self, lookup: &dyn BlockLookup, id: BlockId, facts: &BlockFacts) -> bool {
-        match facts.group {
-            Some(_) => !self.is_decodable(lookup, id, facts),
-            None => self.readable_places(id).len() < 2,
+        let copies = self.readable_places(id).len();
+        match (facts.group, facts.packed) {
+            (None, None) => copies < 2,
+            (None, Some(_)) => copies == 0 && !self.is_decodable(lookup, id, facts),
+            (Some(_), _) => !self.is_decodable(lookup, id, facts),
         }
     }
 
@@ -172,9 +174,9 @@ impl Cluster {
         let found = self.groups.unknown_mut().found.remove(&handle);
         self.groups.unknown_mut().adopted += u64::from(found.is_some());
         let Some(group) = lookup.group(handle) else { return changes };
-        self.count_adopted(lookup, &group);
-        self.take_needs_of_members(&group);
         let slots = Slots::of(lookup, handle, &group.facts());
+        self.count_adopted(lookup, &slots);
+        self.take_needs_of_members(&slots);
         for unit in slots.facts.units() {
             let block = slots.block(unit);
             for storage in self.unknown_on(block) {
@@ -190,11 +192,12 @@ impl Cluster {
 
     /// Has safe mode count the members as those of a group, before what was unknown of it counts. Those that no file has are
     /// waited for as well, and so are containers.
-    fn count_adopted(&mut self, lookup: &dyn BlockLookup, group: &GroupFacts) {
+    fn count_adopted(&mut self, lookup: &dyn BlockLookup, slots: &Slots) {
         if !self.safe_mode.is_starting() {
             return;
         }
-        let members = || group.slots.iter().flatten();
+        let own = slots.members().filter(|(unit, _)| !slots.is_elsewhere(*unit));
+        let members = || own.clone().map(|(_, member)| member);
         let before = members().filter(|member| {
             let facts = lookup.block(member.id).filter(|facts| facts.state == BlockState::Complete);
             member.live
@@ -204,7 +207,7 @@ impl Cluster {
                 })
         });
         let before = before.count() as u64;
-        let after = self.safe_blocks(lookup, group.handle, &group.facts());
+        let after = self.safe_blocks(lookup, slots.id, &slots.facts);
         let is_new = |member: &&SlotFacts| !member.live || member.id.is_container();
         self.safe_mode.add_total(members().filter(is_new).count() as u64);
         self.safe_mode.count_safe(before, after);

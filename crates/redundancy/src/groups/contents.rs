@@ -99,8 +99,10 @@ impl Cluster {
     /// Tells that a packed block is plain again: a start waits for it.
     pub fn block_unpacked(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
         if let Some(facts) = lookup.block(id).filter(|_| self.safe_mode.is_starting()) {
+            // In which group it may be is counted with that.
+            let alone = BlockFacts { group: None, ..facts };
             self.safe_mode.add_total(1);
-            self.safe_mode.count_safe(0, self.safe_blocks(lookup, id, &facts));
+            self.safe_mode.count_safe(0, self.safe_blocks(lookup, id, &alone));
         }
         self.block_changed(lookup, id);
     }

@@ -1,6 +1,7 @@
 //! What is known of contiguous groups beside where their units are: attempts to make one, which replicas were proven, and
 //! whose surplus is there or on its way out. All of it is soft: a restart forgets it, and with it every open attempt.
 
+use crate::block::BlockRef;
 use crate::groups::unknown::Unknown;
 use crate::handle::{NodeHandle, StorageHandle};
 use cairn_stripe::id::MAX_UNITS_PER_GROUP;
@@ -65,6 +66,8 @@ pub(crate) struct Groups {
     dropping: BTreeMap<BlockId, BlockId>,
     /// The group of each such member.
     dropped: BTreeMap<BlockId, BlockId>,
+    /// Replicas that groups which end need, and that are bad ones of their blocks, with these groups.
+    lent: BTreeSet<(BlockRef, BlockId)>,
     /// Until when blocks are to be in no other attempt, on the monotonic clock.
     resting: BTreeMap<BlockId, u64>,
     /// Nothing is deleted of what groups do not need.
@@ -243,6 +246,18 @@ impl Groups {
     /// The group for whose sake replicas of a block may have been chosen for deletion.
     pub(crate) fn dropping_for(&self, member: BlockId) -> Option<BlockId> {
         self.dropped.get(&member).copied()
+    }
+
+    /// A group that ends needs these replicas, which are bad ones of their blocks, and no others.
+    pub(crate) fn note_lent(&mut self, handle: BlockId, replicas: impl Iterator<Item = BlockRef>) {
+        self.lent.retain(|(_, of)| *of != handle);
+        self.lent.extend(replicas.map(|replica| (replica, handle)));
+    }
+
+    /// Whether a group needs a replica that is a bad one of its block.
+    pub(crate) fn is_lent(&self, replica: &BlockRef) -> bool {
+        let mut from = self.lent.range((*replica, BlockId(i64::MIN))..);
+        from.next().is_some_and(|(first, _)| first == replica)
     }
 
     /// A group is no more, or has no surplus: nothing need be known of its members, as far as these are known.

@@ -329,7 +329,7 @@ impl Cluster {
             good.any(|place| place.unit == *unit)
         };
         let mut lost = slots.facts.units();
-        lost.retain(|unit| !coming.contains(unit) && !is_there(unit));
+        lost.retain(|unit| !coming.contains(unit) && !is_there(unit) && !slots.is_elsewhere(*unit));
         let mut obstacles = Vec::new();
         if !lost.is_empty() {
             let chosen = match slots.is_contiguous() {

@@ -113,7 +113,7 @@ fn parities_are_read_in_safe_mode_and_their_group_ends_it() {
     assert!(world.cluster.has_found_all(world.now));
     let found = world.cluster.found_groups().next().unwrap().clone();
     assert_eq!(found.parities.len(), 2);
-    assert_eq!(world.cluster.found_units(&found), 4);
+    assert_eq!(world.cluster.found_units(&world.blocks, &found), 4);
     let facts = world.blocks.0[&member(1).id];
     assert!(world.cluster.needs_group(&world.blocks, member(1).id, &facts));
     adopt(&mut world);

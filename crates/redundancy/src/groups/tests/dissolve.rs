@@ -63,3 +63,65 @@ fn what_was_chosen_before_a_group_is_to_end_stays_too() {
     assert_eq!(deletions(&world.run(60_000, &[])), []);
     assert_eq!(world.places(member(0)).len(), 4);
 }
+
+/// The replica of the first member that was encoded: its file has something else.
+fn encoded_otherwise(world: &World) -> BlockRef {
+    let block = world.good(member(0), 0);
+    BlockRef { gs: GenerationStamp(1002), len: 1100, ..block }
+}
+
+/// A group that was taken over although the file of its first member has an older state, of which there are two replicas. The
+/// second member is lost.
+fn taken_over() -> World {
+    let mut world = settled();
+    let otherwise = encoded_otherwise(&world);
+    let BlockRef { id, gs, len } = otherwise;
+    let group = world.blocks.3.get_mut(&HANDLE).unwrap();
+    group.slots[0] = Some(SlotFacts { id, gs, len, live: false });
+    world.blocks.0.get_mut(&member(0)).unwrap().group = None;
+    world.received(0, otherwise);
+    for node in [5, 6] {
+        world.received(node, world.good(member(0), 0));
+    }
+    dissolve(&mut world);
+    world.cluster.block_changed(&world.blocks, member(0));
+    die(&mut world, 1);
+    world
+}
+
+#[test]
+fn a_member_that_its_file_has_otherwise_is_read_for_the_others_and_nothing_else() {
+    let mut world = taken_over();
+    let commands = world.run(6000, &[1]);
+    let told = rebuilds(&commands);
+    let (_, work) = told.first().expect("the second member is rebuilt");
+    let sources: Vec<(usize, UnitIndex)> =
+        work.sources.iter().map(|(storage, unit)| (world.number(*storage), *unit)).collect();
+    assert!(sources.contains(&(0, UnitIndex(0))), "as it was encoded: {sources:?}");
+    assert!(sources.iter().all(|(node, unit)| unit.0 != 0 || *node == 0), "{sources:?}");
+    let targets: Vec<UnitIndex> = work.targets.iter().map(|(_, unit)| *unit).collect();
+    assert_eq!(targets, [UnitIndex(1)]);
+    let facts = world.blocks.0[&member(1)];
+    assert!(world.cluster.is_decodable(&world.blocks, member(1), &facts));
+    // With one parity less as well, all that is left is needed.
+    die(&mut world, 3);
+    assert!(world.cluster.is_decodable(&world.blocks, member(1), &facts));
+    die(&mut world, 0);
+    assert!(!world.cluster.is_decodable(&world.blocks, member(1), &facts));
+    assert!(rebuilds(&world.run(60_000, &[0, 1, 3])).is_empty(), "nor is it made again");
+}
+
+#[test]
+fn the_replica_that_a_group_needs_is_no_bad_one_before_that_has_ended() {
+    let mut world = taken_over();
+    world.received(7, world.good(member(0), 0));
+    let otherwise = encoded_otherwise(&world);
+    let is_it = |(_, block): &(usize, BlockRef)| *block == otherwise;
+    let told = deletions(&world.run(60_000, &[1]));
+    assert_eq!(told.iter().find(|told| is_it(told)), None);
+    end(&mut world);
+    world.received(7, world.good(member(0), 0));
+    world.cluster.block_changed(&world.blocks, member(0));
+    let told = deletions(&world.run(60_000, &[1]));
+    assert_eq!(told.iter().filter(|told| is_it(told)).count(), 1);
+}
