@@ -144,6 +144,10 @@ fn apply_one(
             let changes = cluster.group_adopted(lookup, handle);
             follow_up.append(changes.into());
         }
+        Effect::ContainerAdopted { id } => {
+            let changes = cluster.container_adopted(lookup, id);
+            follow_up.append(changes.into());
+        }
         Effect::GroupChanged { handle } => cluster.block_changed(lookup, handle),
         Effect::GroupEnded { handle, gs } => cluster.group_ended(handle, gs),
     }

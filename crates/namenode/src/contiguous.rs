@@ -123,6 +123,9 @@ impl NameNode {
             News::OfFound(AdoptNews::Adopted { group, is_whole }) => {
                 info!(%group, is_whole, "a contiguous group that DataNodes have is taken over");
             }
+            News::OfFound(AdoptNews::Container(container)) => {
+                info!(%container, "a container is taken over, of whose group no parity is left");
+            }
             News::OfFound(AdoptNews::Refused(group, why)) => {
                 info!(%group, why, "a contiguous group that DataNodes have is not taken over");
             }

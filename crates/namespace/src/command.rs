@@ -248,4 +248,5 @@ commands! {
     125 Unpack: ops::unpack::Unpack,
     126 Repack: ops::repack::Repack,
     127 BeginUnpack: ops::unpack::BeginUnpack,
+    128 AdoptContainer: ops::adopt_container::AdoptContainer,
 }

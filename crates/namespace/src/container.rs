@@ -87,7 +87,7 @@ pub enum ContainerState {
     },
     /// It is given up; what was to be packed waits again.
     Ending,
-    /// It was taken over with its group: what is in it is still to be read from DataNodes, and may be needed.
+    /// It was taken over, with its group or without: what is in it is still to be read from DataNodes, and may be needed.
     Found,
 }
 

@@ -130,6 +130,11 @@ pub enum Effect {
         /// The group.
         handle: BlockId,
     },
+    /// A container that DataNodes had and the namespace did not know was taken over without a group.
+    ContainerAdopted {
+        /// The container.
+        id: BlockId,
+    },
     /// A group is to be dissolved, or another one has its members.
     GroupChanged {
         /// The group.
@@ -161,6 +166,7 @@ impl Effect {
             | Effect::Unpacked { id }
             | Effect::Removed { id, .. }
             | Effect::PackBegun { id, .. }
+            | Effect::ContainerAdopted { id }
             | Effect::MemberRetired { id } => id,
             Effect::GroupBegun { handle, .. }
             | Effect::GroupFormed { handle }
@@ -252,6 +258,9 @@ fn compare(was: Option<&Block>, is: Option<&Block>, effects: &mut Vec<Effect>) {
         // A container of a group that was taken over.
         (None, Some(is)) if is.group.is_some() => {
             return effects.push(Effect::CopiesChanged { id: is.id });
+        }
+        (None, Some(is)) if is.id.is_container() && is.is_final() => {
+            return effects.push(Effect::ContainerAdopted { id: is.id });
         }
         (None, Some(is)) => {
             match is.copy_source() {

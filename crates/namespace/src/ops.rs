@@ -7,6 +7,7 @@ pub mod abandon_block;
 pub mod acl;
 pub mod add_block;
 pub mod adopt;
+pub mod adopt_container;
 pub mod adopt_packed;
 pub mod append;
 pub mod cache_directive;

@@ -10,7 +10,7 @@ use cairn_namespace::group::ChecksumShape;
 use cairn_namespace::ops::adopt_packed::{AdoptPacked, AdoptedBlock};
 use cairn_namespace::ops::pack::{PACKED_AT_ONCE, Pack};
 use cairn_namespace::{Outcome, query};
-use cairn_redundancy::{BlockLookup, BlockState};
+use cairn_redundancy::{BlockFacts, BlockLookup, BlockState};
 use cairn_stripe::BlockId;
 use cairn_stripe::pack::{PackIndex, Packed};
 use std::sync::Arc;
@@ -104,13 +104,25 @@ fn index(
     let Some(of) = found.filter(|of| of.state == ContainerState::Found) else { return Ok(None) };
     let lookup = look.lookup();
     look.cluster.ask_for_index(&lookup, id, look.now);
-    let is_summed_so = |index: &PackIndex| {
-        let (kind, bytes_per_checksum) = (index.checksum_type, index.chunk_len);
-        of.checksum == Some(ChecksumShape { kind, bytes_per_checksum })
-    };
+    let is_summed_so = |index: &PackIndex| of.checksum == Some(shape_of(index));
     let index = look.cluster.index_of(id).filter(|index| is_summed_so(index));
     let index = index.filter(|_| look.cluster.has_found_all(look.now));
     Ok(index.map(|index| (of, index)))
+}
+
+/// How a container is summed.
+pub(super) fn shape_of(index: &PackIndex) -> ChecksumShape {
+    ChecksumShape { kind: index.checksum_type, bytes_per_checksum: index.chunk_len }
+}
+
+/// Whether a file has a block as a container has it, and needs it from there.
+pub(super) fn is_needed(look: &Look<'_>, lookup: &dyn BlockLookup, packed: &Packed) -> bool {
+    let is_same = |facts: &BlockFacts| {
+        facts.state == BlockState::Complete
+            && (facts.gs, facts.len) == (packed.gs, packed.len.into())
+    };
+    let facts = lookup.block(packed.id).filter(is_same);
+    facts.is_some_and(|facts| look.cluster.needs_container(lookup, packed.id, &facts))
 }
 
 /// What has those of some blocks be where a container has them that need it.
@@ -121,18 +133,12 @@ fn command(
     all: Option<(u64, u64)>,
 ) -> cairn_namespace::Result<AdoptPacked> {
     let lookup = look.lookup();
-    let is_needed = |packed: &&Packed| {
-        let facts = lookup.block(packed.id).filter(|facts| {
-            facts.state == BlockState::Complete
-                && (facts.gs, facts.len) == (packed.gs, packed.len.into())
-        });
-        facts.is_some_and(|facts| look.cluster.needs_container(&lookup, packed.id, &facts))
-    };
     let adopted = |packed: &Packed| {
         let Packed { slot, id, gs, offset, len, crc32c } = *packed;
         AdoptedBlock { slot, offset, id, gs, len: len.into(), crc32c }
     };
-    let blocks: Vec<AdoptedBlock> = step.iter().filter(is_needed).map(adopted).collect();
+    let blocks: Vec<AdoptedBlock> =
+        step.iter().filter(|of| is_needed(look, &lookup, of)).map(adopted).collect();
     let storage_policy = match blocks.first() {
         Some(first) => query::storage_policy_of_block(look.store, first.id)?,
         None => of.storage_policy,

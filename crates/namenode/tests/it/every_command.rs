@@ -12,6 +12,7 @@ use cairn_namespace::ops::abandon_block::{AbandonBlock, WithdrawBlock};
 use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::adopt::{Adopt, AdoptedMember};
+use cairn_namespace::ops::adopt_container::AdoptContainer;
 use cairn_namespace::ops::adopt_packed::{AdoptPacked, AdoptedBlock};
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::cache_directive::{
@@ -687,6 +688,22 @@ fn found_container(w: &mut World) {
     let (storage_policy, blocks, all) = (0, vec![block], Some((1, len)));
     let taken = w.submit(AdoptPacked { container, gs: of, storage_policy, blocks, all });
     assert_eq!(taken, Outcome::Flag(true));
+    container_alone(w);
+}
+
+/// One of whose group nothing is known.
+fn container_alone(w: &mut World) {
+    let BlockRef { id, gs, len } = w.write("/small/j", 1000);
+    let units = vec![Some(5)];
+    w.submit(RecordUnitCrcs { blocks: vec![BlockCrcs { id, gs, units }] });
+    let blocks = vec![PackedBlock { id, gs, len, crc32c: 5, from: None }];
+    let outcome = w.submit(BeginPack { policy: PolicyId(34), storage_policy: 0, blocks });
+    let Outcome::EncodeBegun { handle: container, gs } = outcome else { panic!("{outcome:?}") };
+    w.submit(AbandonPack { container });
+    let checksum = ChecksumShape { kind: 2, bytes_per_checksum: 512 };
+    let (len, crc32c, policy) = (2000, 6, PolicyId(34));
+    let adopted = w.submit(AdoptContainer { container, gs, len, crc32c, policy, checksum });
+    assert_eq!(adopted, Outcome::Done);
 }
 
 /// The world after commands of all kinds.

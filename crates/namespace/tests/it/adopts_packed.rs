@@ -1,11 +1,14 @@
 //! What a restored namespace takes over of containers that DataNodes have.
 
-use crate::packs::{Begun, POLICY, SHAPE, begun, find, fs, packed, refusal, seal, state, write};
+use crate::packs::{
+    Begun, POLICY, SHAPE, begun, find, fs, group, packed, refusal, seal, state, wanted, write,
+};
 use crate::support::Fs;
 use cairn_namespace::check::check;
 use cairn_namespace::container::ContainerState;
 use cairn_namespace::group::{GroupState, ParityRecord};
 use cairn_namespace::ops::adopt::{Adopt, AdoptedMember};
+use cairn_namespace::ops::adopt_container::AdoptContainer;
 use cairn_namespace::ops::adopt_packed::{AdoptPacked, AdoptedBlock};
 use cairn_namespace::ops::delete::Purge;
 use cairn_namespace::ops::group::{Abandon, BeginEncode, NewMember};
@@ -13,7 +16,7 @@ use cairn_namespace::ops::pack::{AbandonPack, EndPack};
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::{Block, Effect, Outcome, PackedIn, query};
 use cairn_stripe::pack::PackIndex;
-use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_stripe::{BlockId, GenerationStamp, PolicyId, Redundancy};
 
 /// The numbers of a container that nobody knows any more.
 fn forgotten(fs: &mut Fs, block: &Block) -> Begun {
@@ -236,5 +239,45 @@ fn a_block_that_was_packed_comes_into_a_group_that_is_newer_than_its_container()
     let now = find(&fs, a.id).unwrap();
     assert_eq!((now.packed, now.group.map(|of| of.handle)), (None, Some(handle)));
     assert_eq!(query::container(&fs.store, container).unwrap().unwrap().live, 0);
+    is_whole(&fs);
+}
+
+#[test]
+fn a_container_without_a_group_is_taken_over_and_waits_for_one() {
+    let mut fs = fs();
+    let a = write(&mut fs, "/c/a", 1000);
+    let known = forgotten(&mut fs, &a);
+    let of_index = index(known, std::slice::from_ref(&a));
+    let command = AdoptContainer {
+        container: known.0,
+        gs: known.1,
+        len: of_index.container_len(),
+        crc32c: 9,
+        policy: POLICY,
+        checksum: SHAPE,
+    };
+    let next = BlockId(known.0.0 + 1);
+    for (wrong, why) in [
+        (AdoptContainer { container: next, ..command.clone() }, "cannot be taken over"),
+        (AdoptContainer { container: a.id, ..command.clone() }, "cannot be taken over"),
+        (AdoptContainer { gs: GenerationStamp(known.1.0 + 9), ..command.clone() }, "cannot be"),
+        (AdoptContainer { policy: PolicyId(1), ..command.clone() }, "no policy"),
+    ] {
+        assert!(refusal(fs.ok(wrong)).contains(why));
+    }
+    assert_eq!(fs.ok(command.clone()), Outcome::Done);
+    assert_eq!(fs.effects, [Effect::ContainerAdopted { id: known.0 }]);
+    assert_eq!(state(&fs, known.0), Some(ContainerState::Found));
+    assert_eq!(wanted(&fs, known.0), Redundancy::Replicated(3));
+    assert!(refusal(fs.ok(command)).contains("is known"));
+    is_whole(&fs);
+    assert_eq!(fs.ok(take(&of_index)), Outcome::Flag(true));
+    assert_eq!(find(&fs, a.id).unwrap().packed.map(|at| at.container), Some(known.0));
+    is_whole(&fs);
+    // Another group than that which is lost.
+    let waiting = query::waiting(&fs.store, u64::MAX, None, 10).unwrap();
+    assert!(waiting.iter().any(|waiting| waiting.id == known.0));
+    let handle = group(&mut fs, &[known.0]);
+    assert_eq!(find(&fs, known.0).unwrap().group.map(|of| of.handle), Some(handle));
     is_whole(&fs);
 }

@@ -104,10 +104,12 @@ impl Keeper {
                 assert_eq!(before, None, "{effect:?}");
                 return;
             }
-            Effect::MemberRetired { .. } | Effect::CopiesChanged { .. }
+            Effect::MemberRetired { .. }
+            | Effect::CopiesChanged { .. }
+            | Effect::ContainerAdopted { .. }
                 if !self.known.contains_key(&id.0) =>
             {
-                // One that only a group knew that was taken over.
+                // One that was taken over, as its group was or alone.
                 let block = block::get(store, id).unwrap().unwrap();
                 self.known.insert(id.0, Known::of(store, &block));
                 return;

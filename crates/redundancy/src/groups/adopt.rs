@@ -1,6 +1,7 @@
 //! Groups that DataNodes have and a restored namespace does not know. Their parities belong to nothing, so they wait to be
 //! deleted, which is held back. They are read as their disks have them, and end with the record of their group. Where members
-//! need it the group is taken over, and what waited to be deleted of it counts from then on.
+//! need it the group is taken over, and what waited to be deleted of it counts from then on. Containers of which no parity
+//! is left are read in the same way ([`super::contents`]).
 
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, SlotFacts};
 use crate::clock::{Now, millis};
@@ -15,7 +16,7 @@ use crate::slots::Slots;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeMap;
 
-pub use crate::groups::unknown::{FoundGroup, TakenOver};
+pub use crate::groups::unknown::{FoundContainer, FoundGroup, TakenOver};
 
 /// Heartbeats without news after which all that lives is taken to have told what it has.
 const SETTLED_HEARTBEATS: u32 = 10;
@@ -39,38 +40,59 @@ impl Cluster {
         all.filter(|storage| self.is_unknown_on(*storage, block)).collect()
     }
 
-    /// Has DataNodes read the parities that belong to nothing. To be called again and again, as long as nothing is deleted.
+    /// Has DataNodes read the parities that belong to nothing, and the containers that no group has which these tell of. To be
+    /// called again and again, as long as nothing is deleted.
     pub fn ask_for_unknown(&mut self, lookup: &dyn BlockLookup, now: Now) {
         self.groups.give_up_proving(millis(self.config.pending_timeout), now.mono_ms);
-        let first = BlockRef { id: BlockId::FIRST_HANDLE_BASE, gs: GenerationStamp(0), len: 0 };
-        let mut waiting: Vec<(StorageHandle, BlockRef)> = Vec::new();
-        for (storage, _) in self.blocks.deletions() {
-            let parities = self.blocks.next_deletions_from(storage, first);
-            let parities = parities.take_while(|block| block.id.is_parity());
-            waiting.extend(parities.map(|block| (storage, block)));
-        }
-        self.groups.unknown_mut().unread = 0;
-        for (storage, block) in waiting {
-            let (handle, node) = (block.id.group(), self.storage(storage).node);
+        let mut unread = 0;
+        for (storage, block) in self.waiting_of(BlockId::FIRST_HANDLE_BASE, BlockId::is_parity) {
+            let handle = block.id.group();
             let found = self.groups.unknown().found.get(&handle);
             let is_read = found.is_some_and(|found| found.parities.contains_key(&block.id.unit()));
             if is_read || lookup.group(handle).is_some() {
                 continue;
             }
-            self.groups.unknown_mut().unread += 1;
-            if self.groups.unknown_mut().seen.insert(block.id) {
-                self.groups.unknown_mut().news_ms = Some(now.mono_ms);
-            }
-            let of_node = self.groups.proving().filter(|(_, proving)| proving.node == node);
-            let is_busy = of_node.count() >= PROVES_PER_NODE;
-            let able = self.node(node).alive && self.node(node).takes_groups;
-            if able && !is_busy && self.groups.proving_of(block.id).is_none() {
-                let (place, since_ms) = (self.life_of(storage), now.mono_ms);
-                self.groups.begin_proving(block.id, Proving { node, place, since_ms });
-                let order = ProveOrder { block, storage, wants_index: false };
-                self.work.give(node).proves.push(order);
-            }
+            unread += 1;
+            self.ask_about((storage, block), false, now);
         }
+        self.groups.unknown_mut().unread = unread;
+        self.ask_for_containers(lookup, now);
+    }
+
+    /// Notes what belongs to nothing, and has its DataNode read it if it has time for that.
+    pub(crate) fn ask_about(
+        &mut self,
+        (storage, block): (StorageHandle, BlockRef),
+        wants_index: bool,
+        now: Now,
+    ) {
+        if self.groups.unknown_mut().seen.insert(block.id) {
+            self.groups.unknown_mut().news_ms = Some(now.mono_ms);
+        }
+        let node = self.storage(storage).node;
+        let of_node = self.groups.proving().filter(|(_, proving)| proving.node == node);
+        let is_busy = of_node.count() >= PROVES_PER_NODE;
+        let able = self.node(node).alive && self.node(node).takes_groups;
+        if able && !is_busy && self.groups.proving_of(block.id).is_none() {
+            let (place, since_ms) = (self.life_of(storage), now.mono_ms);
+            self.groups.begin_proving(block.id, Proving { node, place, since_ms });
+            self.work.give(node).proves.push(ProveOrder { block, storage, wants_index });
+        }
+    }
+
+    /// What waits to be deleted and is of a kind whose ids begin there.
+    pub(crate) fn waiting_of(
+        &self,
+        first: BlockId,
+        is_one: impl Fn(BlockId) -> bool,
+    ) -> Vec<(StorageHandle, BlockRef)> {
+        let first = BlockRef { id: first, gs: GenerationStamp(0), len: 0 };
+        let mut waiting = Vec::new();
+        for (storage, _) in self.blocks.deletions() {
+            let blocks = self.blocks.next_deletions_from(storage, first);
+            waiting.extend(blocks.take_while(|block| is_one(block.id)).map(|of| (storage, of)));
+        }
+        waiting
     }
 
     /// The orders to read for a node that can be given while all others wait.
@@ -84,9 +106,12 @@ impl Cluster {
         self.still_to_prove(asked)
     }
 
-    /// Takes what a parity that belongs to nothing says of its group.
+    /// Takes what a parity that belongs to nothing says of its group, or a container of what is in it.
     pub(crate) fn note_found(&mut self, proved: &Proved, crc32c: u32) {
         let (id, gs) = (proved.block.id, proved.block.gs);
+        if id.is_container() {
+            return self.note_container(proved, crc32c);
+        }
         let Some(record) = &proved.record else { return };
         let slots = record.schema.data_units()..record.schema.units();
         let is_its = (record.handle, record.gs) == (id.group(), gs);
@@ -127,15 +152,15 @@ impl Cluster {
 
     /// How far it has come.
     pub fn taken_over(&self) -> TakenOver {
-        let Unknown { found, unread, adopted, unread_containers, adopted_blocks, .. } =
-            self.groups.unknown();
+        let Unknown { found, unread, adopted, adopted_blocks, .. } = self.groups.unknown();
+        let Unknown { unread_containers, unread_alone, .. } = self.groups.unknown();
         let refused = found.iter().filter_map(|(id, found)| Some((*id, found.refusal.clone()?)));
         TakenOver {
             unread: *unread,
             found: found.len() as u64,
             adopted: *adopted,
             refused: refused.collect(),
-            unread_containers: *unread_containers,
+            unread_containers: unread_containers + unread_alone,
             adopted_blocks: *adopted_blocks,
         }
     }
@@ -178,16 +203,25 @@ impl Cluster {
         self.count_adopted(lookup, &slots);
         self.take_needs_of_members(&slots);
         for unit in slots.facts.units() {
-            let block = slots.block(unit);
-            for storage in self.unknown_on(block) {
-                self.blocks.take_back(storage, block.id);
-                let state = ReplicaState::Finalized;
-                let replica = ReportedReplica { block, state, crc32c: None };
-                self.take_replica(lookup, storage, replica, None, &mut changes);
-            }
+            self.want_unknown(lookup, slots.block(unit), &mut changes);
         }
         self.check_redundancy(lookup, handle);
         changes
+    }
+
+    /// What waited to be deleted is wanted from now on, and counts where it is.
+    pub(crate) fn want_unknown(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        block: BlockRef,
+        changes: &mut Changes,
+    ) {
+        for storage in self.unknown_on(block) {
+            self.blocks.take_back(storage, block.id);
+            let state = ReplicaState::Finalized;
+            let replica = ReportedReplica { block, state, crc32c: None };
+            self.take_replica(lookup, storage, replica, None, changes);
+        }
     }
 
     /// Has safe mode count the members as those of a group, before what was unknown of it counts. Those that no file has are

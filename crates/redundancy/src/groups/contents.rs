@@ -1,5 +1,7 @@
 //! What is in containers that were taken over with their groups: DataNodes read their indexes. One that has the container reads
 //! all of it, as its disk has it; of one that nobody has any more the end is decoded. Which blocks need it is judged here.
+//! Containers whose parities are all lost belong to no group that anybody knows of: their indexes are read before they are
+//! taken over.
 
 use crate::block::{BlockFacts, BlockLookup, BlockRef};
 use crate::clock::{Now, millis};
@@ -7,13 +9,78 @@ use crate::cluster::Cluster;
 use crate::command::ProveOrder;
 use crate::groups::known::Proving;
 use crate::groups::prove::{PROVES_PER_NODE, Proved};
+use crate::groups::unknown::FoundContainer;
 use crate::handle::StorageHandle;
+use crate::replica::Changes;
 use crate::slots::Slots;
 use cairn_stripe::pack::PackIndex;
 use cairn_stripe::{BlockId, UnitIndex};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Cluster {
+    /// Has DataNodes read the containers that belong to nothing, and that no group has which can be taken over.
+    pub(crate) fn ask_for_containers(&mut self, lookup: &dyn BlockLookup, now: Now) {
+        let groups = self.groups.unknown().found.values().filter(|found| found.refusal.is_none());
+        let members = groups.flat_map(|found| found.record.members.iter().flatten());
+        let grouped: BTreeSet<BlockId> = members.map(|member| member.id).collect();
+        let (mut unread, mut waiting) = (BTreeSet::new(), Vec::new());
+        for (storage, block) in
+            self.waiting_of(BlockId::FIRST_CONTAINER_BASE, BlockId::is_container)
+        {
+            let unknown = self.groups.unknown();
+            let is_read = unknown.containers.contains_key(&block.id)
+                || unknown.passed_over.contains(&block.id);
+            if !is_read && !grouped.contains(&block.id) && lookup.block(block.id).is_none() {
+                unread.insert(block.id);
+                waiting.push((storage, block));
+            }
+        }
+        self.groups.unknown_mut().unread_alone = unread.len() as u64;
+        for at in waiting {
+            self.ask_about(at, true, now);
+        }
+    }
+
+    /// Takes the index of a container that belongs to nothing.
+    pub(crate) fn note_container(&mut self, proved: &Proved, crc32c: u32) {
+        let Proved { block, index: Some(index), .. } = proved else { return };
+        let is_its =
+            (index.container, index.gs, index.container_len()) == (block.id, block.gs, block.len);
+        if is_its {
+            let (block, index) = (*block, Arc::new(index.clone()));
+            let found = FoundContainer { block, crc32c, index };
+            self.groups.unknown_mut().containers.insert(block.id, found);
+        }
+    }
+
+    /// The containers that belong to nothing and whose index was read.
+    pub fn found_containers(&self) -> impl Iterator<Item = &FoundContainer> {
+        self.groups.unknown().containers.values()
+    }
+
+    /// No block needs such a container: it is not read again.
+    pub fn pass_container_over(&mut self, id: BlockId) {
+        let unknown = self.groups.unknown_mut();
+        unknown.containers.remove(&id);
+        unknown.passed_over.insert(id);
+    }
+
+    /// Tells that a container was taken over without a group: what DataNodes have of it is wanted from now on, and its index is
+    /// known.
+    pub fn container_adopted(&mut self, lookup: &dyn BlockLookup, id: BlockId) -> Changes {
+        let mut changes = Changes::default();
+        let Some(facts) = lookup.block(id) else { return changes };
+        self.safe_mode.add_total(1);
+        self.want_unknown(lookup, BlockRef { id, gs: facts.gs, len: facts.len }, &mut changes);
+        let unknown = self.groups.unknown_mut();
+        if let Some(found) = unknown.containers.remove(&id) {
+            unknown.indexes.insert(id, found.index);
+        }
+        self.block_changed(lookup, id);
+        changes
+    }
+
     /// Has a DataNode read the index of a container, unless one is to or has. To be called again and again, until it is there.
     pub fn ask_for_index(&mut self, lookup: &dyn BlockLookup, id: BlockId, now: Now) {
         self.groups.give_up_proving(millis(self.config.pending_timeout), now.mono_ms);

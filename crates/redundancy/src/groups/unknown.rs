@@ -1,5 +1,6 @@
 //! What is known of groups that DataNodes have and a restored namespace does not know.
 
+use crate::block::BlockRef;
 use cairn_stripe::group::GroupRecord;
 use cairn_stripe::pack::PackIndex;
 use cairn_stripe::{BlockId, UnitIndex};
@@ -17,6 +18,17 @@ pub struct FoundGroup {
     pub refusal: Option<String>,
 }
 
+/// A container that nobody knows, which no group that can be taken over has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundContainer {
+    /// Its replica.
+    pub block: BlockRef,
+    /// CRC32C of all its bytes.
+    pub crc32c: u32,
+    /// What is in it.
+    pub index: Arc<PackIndex>,
+}
+
 /// How far it has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TakenOver {
@@ -28,7 +40,7 @@ pub struct TakenOver {
     pub adopted: u64,
     /// Groups that are not taken over as things stand, and why.
     pub refused: Vec<(BlockId, String)>,
-    /// Containers that were taken over and whose index was not read yet.
+    /// Containers whose index was not read yet: those that were taken over, and those that no group has.
     pub unread_containers: u64,
     /// Small blocks that were taken over with them.
     pub adopted_blocks: u64,
@@ -39,7 +51,11 @@ pub struct TakenOver {
 pub(crate) struct Unknown {
     /// By handle.
     pub found: BTreeMap<BlockId, FoundGroup>,
-    /// Parities that were seen, whether they were read or not.
+    /// Containers that no such group has, by id.
+    pub containers: BTreeMap<BlockId, FoundContainer>,
+    /// Containers that no block needs.
+    pub passed_over: BTreeSet<BlockId>,
+    /// Parities and containers that were seen, whether they were read or not.
     pub seen: BTreeSet<BlockId>,
     /// When there was something new, on the monotonic clock.
     pub news_ms: Option<u64>,
@@ -49,8 +65,10 @@ pub(crate) struct Unknown {
     pub adopted: u64,
     /// What was read of containers that were taken over.
     pub indexes: BTreeMap<BlockId, Arc<PackIndex>>,
-    /// Containers of which nothing was read yet.
+    /// Containers that were taken over and of which nothing was read yet.
     pub unread_containers: u64,
+    /// Those that no group has and that were not read yet.
+    pub unread_alone: u64,
     /// Small blocks that were taken over.
     pub adopted_blocks: u64,
 }

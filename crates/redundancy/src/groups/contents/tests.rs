@@ -145,3 +145,110 @@ fn a_start_does_not_wait_for_what_is_packed_in_a_container_that_can_be_had() {
     world.run(60_000, &[]);
     assert!(!world.cluster.safe_mode().is_on());
 }
+
+/// A restored namespace that waits for two blocks: of one of them, a small one, nobody has a replica. Nodes 0 and 2 have containers of which no
+/// parity is left; the small one is in that of node 2.
+fn without_parities() -> World {
+    let mut world = World::new(3, 3);
+    world.cluster = Cluster::new(Config::default());
+    world.cluster.hold_deletions(true);
+    world.blocks.0.insert(small().id, replicated(3, 700, BlockState::Complete));
+    world.cluster.start_safe_mode(2, world.now);
+    for node in 0..3 {
+        world.register(registration(node, node));
+        world.heartbeat(node);
+        let blocks = [Some(container(0)), None, Some(container(1))];
+        let report =
+            |block| ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None };
+        world.full_report(node, &blocks[node].map(report).into_iter().collect::<Vec<_>>());
+    }
+    world
+}
+
+/// Who is told to read what belongs to nothing.
+fn asked_about(world: &mut World) -> Vec<(usize, ProveOrder)> {
+    world.cluster.ask_for_unknown(&world.blocks, world.now);
+    let mut asked = Vec::new();
+    for (node, commands) in world.run(3000, &[]) {
+        for command in commands {
+            let Command::Prove(orders) = command else { panic!("nothing else: {command:?}") };
+            asked.extend(orders.into_iter().map(|order| (node, order)));
+        }
+    }
+    asked
+}
+
+#[test]
+fn containers_of_which_no_parity_is_left_are_read_and_taken_over_without_a_group() {
+    let mut world = without_parities();
+    let orders = asked_about(&mut world);
+    let of: Vec<_> = orders.iter().map(|(node, of)| (*node, of.block, of.wants_index)).collect();
+    assert_eq!(of, [(0, container(0), true), (2, container(1), true)]);
+    assert_eq!(asked_about(&mut world), [], "they are being read");
+    assert_eq!(world.cluster.taken_over().unread_containers, 2);
+    assert!(!world.cluster.has_found_all(world.now), "others may come");
+    // What is not the index of what was asked for is not believed.
+    tell(&mut world, 0, 0, (Some(7), index(2)));
+    tell(&mut world, 2, 1, (Some(7), index(1)));
+    let found: Vec<BlockId> = world.cluster.found_containers().map(|of| of.block.id).collect();
+    assert_eq!(found, [container(1).id]);
+    let orders = asked_about(&mut world);
+    assert_eq!(orders.iter().map(|(node, _)| *node).collect::<Vec<_>>(), [0], "once more");
+    tell(&mut world, 0, 0, (Some(7), index(0)));
+    world.cluster.pass_container_over(container(0).id);
+    assert_eq!(asked_about(&mut world), [], "no block needs it");
+    assert_eq!(world.cluster.taken_over().unread_containers, 0);
+    // The log has it.
+    let BlockRef { id, gs, len } = container(1);
+    let facts = replicated(3, len, BlockState::Complete);
+    world.blocks.0.insert(id, BlockFacts { gs, ..facts });
+    world.blocks.1.insert((id, UnitIndex(0)), 7);
+    world.cluster.container_adopted(&world.blocks, id);
+    assert_eq!(world.places(id), [(2, 0)]);
+    assert_eq!(world.cluster.index_of(id).as_deref(), Some(&index(1)), "it is not read again");
+    assert_eq!(world.cluster.found_containers().count(), 0);
+    assert_eq!(world.cluster.safe_mode().block_counts(), (3, 1));
+    let facts = world.blocks.0[&small().id];
+    assert!(world.cluster.needs_container(&world.blocks, small().id, &facts));
+    world.blocks.0.insert(small().id, BlockFacts { packed: Some(id), ..facts });
+    world.cluster.block_packed(&world.blocks, small().id);
+    assert_eq!(world.cluster.safe_mode().block_counts(), (2, 1));
+    world.run(60_000, &[]);
+    assert!(!world.cluster.safe_mode().is_on());
+}
+
+#[test]
+fn a_container_of_a_group_that_parities_tell_of_is_left_to_that() {
+    use cairn_stripe::group::{GroupRecord, Member};
+    use cairn_stripe::{CodecName, PolicyId, Schema};
+    let mut world = without_parities();
+    let parity = BlockRef { id: HANDLE.internal(UnitIndex(3)), gs: GS, len: PARITY_LEN };
+    world.received(1, parity);
+    let orders = asked_about(&mut world);
+    let of_parity = orders.iter().find(|(_, of)| of.block == parity).expect("it is read");
+    let member = |slot| {
+        let BlockRef { id, gs, len } = container(slot);
+        Some(Member { id, gs, len, crc32c: 7, sums_crc32c: 0 })
+    };
+    let record = GroupRecord {
+        handle: HANDLE,
+        gs: GS,
+        policy: PolicyId(34),
+        schema: Schema { codec: CodecName::Rs, k: 3, m: 2 },
+        checksum_type: 2,
+        chunk_len: 512,
+        data_len: container(0).len,
+        members: vec![member(0), member(1), None],
+    };
+    let storage = world.cluster.storage(of_parity.1.storage).uuid.clone();
+    let (crc32c, index) = (Some(1), None);
+    let proved = Proved { block: parity, storage, crc32c, record: Some(record), index };
+    let handle = world.handle(1);
+    world.cluster.proved(&world.blocks, handle, &proved);
+    world.now = at(world.now.mono_ms + 600_000);
+    assert_eq!(asked_about(&mut world), []);
+    // Where too little of the group is there, what is there is read by itself.
+    world.cluster.refuse_found(HANDLE, "too little is there");
+    let orders = asked_about(&mut world);
+    assert_eq!(orders.iter().map(|(node, _)| *node).collect::<Vec<_>>(), [0, 2]);
+}
