@@ -24,6 +24,7 @@ PROVIDERS = {
 OBSERVER = "org.apache.hadoop.hdfs.server.namenode.ha.ObserverReadProxyProvider"
 ALL_PROVIDERS = {**PROVIDERS, "observer": OBSERVER}
 CLASSES = ":".join(os.path.join(here, "..", "hadoop", "target", p) for p in ["classes", "lib/*"])
+CASES = os.path.join(here, "..", "hadoop", "cases", "contract", "replicated.txt")
 GO = os.path.join(here, "..", "old", "target", "hdfs")
 
 
@@ -69,6 +70,7 @@ class Three(Processes):
             "dfs.client.failover.observer.auto-msync-period.ns": "0",
             "cairn.quorum.key-file": f"{folder}/key",
             "dfs.heartbeat.interval": "1",
+            "dfs.namenode.fs-limits.min-block-size": "512",
         }
         keys.update(self.more)
         if election_timeout:
@@ -315,6 +317,20 @@ def knows_no_replicas(three):
     until(f"{leader} follows", lambda: three.lag(leader) == 0)
 
 
+def contracts(three, kills):
+    """Hadoop's contract tests end as on Hadoop while the leader is killed again and again."""
+    command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-cp", CLASSES, f"-Dinterop.log={three.folder}/contracts.log"]
+    command += ["cairn.interop.ContractsAt", three.conf, CASES]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    waits = []
+    while run.poll() is None and len(waits) < kills:
+        waits += three.kill_leaders(1, 4)
+    told = json.loads(run.communicate(timeout=900)[0].splitlines()[-1])
+    tell(waits)
+    if told["worse"] or told["ran"] < 300 or len(waits) < kills:
+        raise AssertionError(f"{told}, {len(waits)} kills")
+
+
 def read_with_tokens(three):
     """Files are read by tokens of members that follow, also after the lead has moved."""
     read_at_followers(three, "/by-tokens")
@@ -350,11 +366,13 @@ def main():
     parser.add_argument("--cairn", required=True)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--election-timeout", help="cairn.quorum.election-timeout; its default if none is given")
-    parser.add_argument("--only", choices=["tokens"], help="only what goes with block tokens")
+    parser.add_argument("--only", choices=["tokens", "contracts"],
+                        help="only what goes with block tokens, or only Hadoop's contract tests")
     args = parser.parse_args()
     checks = Checks()
-    with_tokens(args, checks)
-    if not args.only:
+    if args.only != "contracts":
+        with_tokens(args, checks)
+    if args.only != "tokens":
         without_tokens(args, checks)
     sys.exit(1 if checks.failed else 0)
 
@@ -379,6 +397,10 @@ def without_tokens(args, checks):
         three.start_datanodes(DATANODES)
         three.start_hadoop_datanode()
         until("all DataNodes have registered", lambda: three.live() == DATANODES + 1, 90)
+        checks.check(f"Hadoop's contract tests pass while the leader is killed {args.kills} times",
+                     lambda: contracts(three, args.kills))
+        if args.only:
+            return
         checks.check("a client with one address is served by a member that follows", lambda: one_address(three, "first"))
         checks.check("Hadoop's clients read at members that follow", lambda: read_at_followers(three))
         checks.check(f"Hadoop's client loses nothing while the leader is killed {args.kills} times",

@@ -3,6 +3,7 @@ package cairn.interop;
 import cairn.interop.contract.ContractRun;
 import cairn.interop.contract.ContractRun.Outcome;
 import java.io.File;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -84,11 +85,7 @@ final class ContractTests {
       Files.write(cases.toPath(), lines);
       return;
     }
-    Map<String, String> wanted = new HashMap<>();
-    for (String line : Files.readAllLines(cases.toPath())) {
-      String[] words = line.split(" ", 2);
-      wanted.put(words[1], words[0]);
-    }
+    Map<String, String> wanted = wanted(cases);
     outcomes.forEach(
         (name, outcome) -> {
           String word = wanted.getOrDefault(name, "not there");
@@ -106,8 +103,18 @@ final class ContractTests {
     return "contract/" + kind + "/" + name;
   }
 
+  /** How each ended on Hadoop. */
+  static Map<String, String> wanted(File cases) throws IOException {
+    Map<String, String> wanted = new HashMap<>();
+    for (String line : Files.readAllLines(cases.toPath())) {
+      String[] words = line.split(" ", 2);
+      wanted.put(words[1], words[0]);
+    }
+    return wanted;
+  }
+
   /** Passes what ended at least as well as on Hadoop. */
-  private static void judge(String wanted, Outcome outcome) throws Throwable {
+  static void judge(String wanted, Outcome outcome) throws Throwable {
     if (outcome.word().equals(wanted) || wanted.equals(Outcome.FAILED)) {
       return;
     }
