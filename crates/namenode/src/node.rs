@@ -295,7 +295,7 @@ impl NameNode {
         let host = self.rpc_addr.ip();
         let what = what();
         let message = format!("{what}. Name node is in safe mode.\n{tip} NamenodeHostName:{host}");
-        let waits = self.lead.is_some() && self.cluster().safe_mode().is_starting();
+        let waits = self.lead.is_some() && !self.cluster().safe_mode().has_enough();
         Err(Refusal::new(if waits { class::RETRIABLE } else { class::SAFE_MODE }, message))
     }
 

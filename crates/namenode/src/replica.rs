@@ -508,7 +508,7 @@ impl Serves<'_> {
                     warn_of_settings(&mut differ, lead.configured_otherwise());
                     if !is_ready && Instant::now() >= look_next {
                         look_next = Instant::now() + READY_EVERY;
-                        is_ready = !running.node().cluster().safe_mode().is_starting();
+                        is_ready = running.node().cluster().safe_mode().has_enough();
                         self.member.is_ready(is_ready);
                     }
                 }

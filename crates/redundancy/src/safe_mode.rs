@@ -183,6 +183,11 @@ impl SafeMode {
         self.is_on() || self.is_taking_over()
     }
 
+    /// Whether the start waits for nothing any more that calls would have to wait for.
+    pub fn has_enough(&self) -> bool {
+        matches!(self.startup, Startup::Over | Startup::TakingOver { serves: true })
+    }
+
     /// Whether the start's part still holds, so that locations are counted and nothing is mended.
     pub fn is_starting(&self) -> bool {
         self.startup != Startup::Over

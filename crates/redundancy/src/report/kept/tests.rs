@@ -95,7 +95,8 @@ fn changes_are_served_before_all_is_taken_over_and_no_extension_is_waited_for() 
     let blocks = [block(1), block(2)];
     let mut world = begun(extended.clone(), 1, &blocks, true);
     let safe_mode = world.cluster.safe_mode();
-    assert!(!safe_mode.is_on() && safe_mode.holds_work() && !safe_mode.is_queueing());
+    assert!(!safe_mode.is_on() && safe_mode.has_enough());
+    assert!(safe_mode.holds_work() && !safe_mode.is_queueing());
     assert_eq!(world.places(block(1)), []);
     world.cluster.settle(&world.blocks, &[block(1)]);
     assert_eq!((world.places(block(1)), world.places(block(2))), (vec![(0, 0)], vec![]));
@@ -103,7 +104,8 @@ fn changes_are_served_before_all_is_taken_over_and_no_extension_is_waited_for() 
     assert_eq!(world.places(block(2)), [(0, 0)]);
     // What was not enough to lead with is waited for as after a start.
     let mut world = begun(extended, 1, &blocks, false);
-    assert!(world.cluster.safe_mode().is_on() && !finish(&mut world));
+    assert!(world.cluster.safe_mode().is_on() && !world.cluster.safe_mode().has_enough());
+    assert!(!finish(&mut world));
     assert_eq!(world.cluster.safe_mode().status(), SafeModeStatus::Extension);
 }
 
