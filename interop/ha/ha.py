@@ -286,6 +286,8 @@ def frozen(three):
     term, leader = three.leads()
     three.processes[leader].send_signal(signal.SIGSTOP)
     began = time.monotonic()
+    three.run("fs", "mkdir", "/frozen-directory")
+    print(f"        Cairn's client made a directory in {time.monotonic() - began:.1f} s", flush=True)
     one_address(three, "frozen")
     print(f"        a file was written and read in {time.monotonic() - began:.1f} s", flush=True)
     if three.leads(after=term) is None:

@@ -115,7 +115,8 @@ struct Shared {
     user: String,
     options: RpcClientOptions,
     client_id: [u8; 16],
-    next_call_id: AtomicI32,
+    /// Of all clients of this identity.
+    next_call_id: Arc<AtomicI32>,
     connection: Mutex<Slot>,
 }
 
@@ -144,9 +145,6 @@ impl RpcClient {
     }
 
     /// As [`RpcClient::new`] with an identity chosen by the caller.
-    ///
-    /// Clients of the two NameNodes of one cluster share an identity, so that a call repeated at
-    /// the other NameNode is recognised.
     pub fn with_client_id(
         addr: impl ToString,
         protocol: &'static str,
@@ -160,7 +158,23 @@ impl RpcClient {
             user: user.into(),
             options,
             client_id,
-            next_call_id: AtomicI32::new(0),
+            next_call_id: Arc::default(),
+            connection: Mutex::default(),
+        };
+        RpcClient { shared: Arc::new(shared) }
+    }
+
+    /// A client of the same protocol of another server of one cluster, with the identity of this one: a call that is
+    /// repeated there is recognised, and no two calls of either have one number.
+    pub fn beside(&self, addr: impl ToString) -> RpcClient {
+        let Shared { protocol, user, options, client_id, next_call_id, .. } = &*self.shared;
+        let shared = Shared {
+            addr: addr.to_string(),
+            protocol,
+            user: user.clone(),
+            options: options.clone(),
+            client_id: *client_id,
+            next_call_id: Arc::clone(next_call_id),
             connection: Mutex::default(),
         };
         RpcClient { shared: Arc::new(shared) }

@@ -5,3 +5,4 @@ pub(crate) mod convert;
 pub(crate) mod encryption;
 mod followers;
 pub(crate) mod namenode;
+mod watch;

@@ -6,6 +6,7 @@
 //! Source: Hadoop 3.5.0 `ConfiguredFailoverProxyProvider`, `RetryPolicies.FailoverOnNetworkExceptionRetry`.
 
 use super::followers::{Asked, Followers, is_read};
+use super::watch::Watch;
 use crate::config::ClientConfig;
 use crate::error::{ClientError, Result};
 use crate::types::Backoff;
@@ -38,6 +39,7 @@ pub(crate) struct NameNode {
     retry_for: Duration,
     /// Who is asked to read, where the configuration says so.
     followers: Option<Arc<Followers>>,
+    watch: Arc<Watch>,
 }
 
 impl NameNode {
@@ -74,13 +76,12 @@ impl NameNode {
                 followers = Some(Arc::new(Followers::new(last_seen, config.msync_period)));
             }
         }
-        let first = RpcClient::new(&addresses[0], protocol, user, options.clone());
-        let id = first.client_id();
-        let others = addresses[1..]
-            .iter()
-            .map(|address| RpcClient::with_client_id(address, protocol, user, options.clone(), id));
-        let rpcs = std::iter::once(first).chain(others.collect::<Vec<_>>()).collect();
-        NameNode { rpcs, active: Arc::default(), retry_for: config.retry_for, followers }
+        let first = RpcClient::new(&addresses[0], protocol, user, options);
+        let others: Vec<RpcClient> =
+            addresses[1..].iter().map(|address| first.beside(address)).collect();
+        let rpcs = std::iter::once(first).chain(others).collect();
+        let retry_for = config.retry_for;
+        NameNode { rpcs, active: Arc::default(), retry_for, followers, watch: Arc::default() }
     }
 
     /// Which of the addresses the configuration has is that of the NameNode that answered last.
@@ -126,7 +127,18 @@ impl NameNode {
         loop {
             let asked = self.active();
             let rpc = &self.rpcs[asked];
-            let error = match rpc.call_numbered(method, request, number).await {
+            let answer = tokio::select! {
+                answer = rpc.call_numbered(method, request, number) => answer,
+                leader = self.watch.another(&self.rpcs, &self.active, asked), if self.has_others() => {
+                    tracing::debug!(method, from = rpc.addr(), to = self.rpcs[leader].addr(),
+                        "a NameNode that gives no sign of life is not waited for: another one leads");
+                    let _ = self.active.compare_exchange(
+                        asked, leader, Ordering::Relaxed, Ordering::Relaxed);
+                    number.retry_count += 1;
+                    continue;
+                }
+            };
+            let error = match answer {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };

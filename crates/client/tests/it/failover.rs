@@ -143,3 +143,55 @@ async fn a_namenode_that_hangs_is_left_by_the_call_that_has_waited_for_it() {
     }
     assert_eq!(fs.active_namenode(), 1);
 }
+
+/// No call waits for as long as one may take: the other NameNode says that it leads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namenode_that_stands_still_is_not_waited_for_when_another_one_leads() {
+    let cluster = Cluster::start(1).await;
+    let hanging = TcpListener::bind(any_port()).await.unwrap();
+    let addresses = [hanging.local_addr().unwrap(), cluster.namenode.rpc_addr];
+    let fs = client(&cluster, &addresses);
+    let calls = (0..4).map(|i| {
+        let fs = fs.clone();
+        tokio::spawn(async move { fs.mkdirs(&format!("/{i}"), 0o755).await })
+    });
+    let all = futures_of(calls.collect()).await;
+    assert!(all.into_iter().all(|made| made.unwrap()));
+    assert_eq!(fs.active_namenode(), 1);
+}
+
+async fn futures_of<T>(calls: Vec<JoinHandle<T>>) -> Vec<T> {
+    let mut all = Vec::new();
+    for call in calls {
+        // Far less than a call may take.
+        let ended = tokio::time::timeout(Duration::from_secs(20), call).await;
+        all.push(ended.expect("it waits for who stands still").unwrap());
+    }
+    all
+}
+
+/// A NameNode that takes a second for each call, but says at once what it is.
+struct Slow(Arc<AtomicU64>);
+
+impl Service for Slow {
+    async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
+        if call.method != "getHAServiceState" {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        Err(RemoteException::new(class::FILE_NOT_FOUND, "it has nothing"))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namenode_that_is_only_slow_is_waited_for() {
+    let cluster = Cluster::start(1).await;
+    let answered = Arc::new(AtomicU64::new(0));
+    let server = RpcServer::bind(any_port(), RpcServerOptions::default()).await.unwrap();
+    let slow = server.local_addr();
+    tokio::spawn(server.serve(Arc::new(Slow(answered.clone())), std::future::pending()));
+    let fs = client(&cluster, &[slow, cluster.namenode.rpc_addr]);
+    let error = fs.mkdirs("/d", 0o755).await.unwrap_err();
+    assert!(error.to_string().contains("it has nothing"), "{error}");
+    assert_eq!((fs.active_namenode(), answered.load(Ordering::Relaxed)), (0, 1));
+}
