@@ -57,7 +57,7 @@ impl Cluster {
     /// Looks at one block, or at the contiguous group that it is in: queues or unqueues it, and deletes what is bad or too
     /// much.
     pub(crate) fn check_redundancy(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
-        if self.safe_mode.is_queueing() {
+        if self.safe_mode.is_queueing() || id.is_parity() {
             self.check_against(lookup, id, lookup.block(id));
         }
     }
@@ -70,6 +70,10 @@ impl Cluster {
         facts: Option<BlockFacts>,
     ) {
         if !self.safe_mode.is_queueing() {
+            // What groups that end need is kept from the first report of a parity on.
+            if let Some(facts) = facts.filter(|_| id.is_parity()) {
+                self.keep_lent(&Slots::of(lookup, id, &facts));
+            }
             return;
         }
         let Some(facts) = facts else {
@@ -90,9 +94,7 @@ impl Cluster {
         if slots.id != id {
             self.low.queues_mut().remove(id);
         }
-        if slots.is_dissolving {
-            self.keep_lent(&slots);
-        }
+        self.keep_lent(&slots);
         self.check_slots(lookup, &slots);
         for (_, member) in slots.members().filter(|(_, member)| slots.is_dissolving && member.live)
         {
@@ -173,6 +175,9 @@ impl Cluster {
 
     /// Keeps what a group that ends needs of blocks which their files have otherwise, until it has ended.
     fn keep_lent(&mut self, slots: &Slots) {
+        if !slots.is_dissolving {
+            return;
+        }
         self.groups.note_lent(slots.id, slots.lent());
         for replica in slots.lent() {
             let marks = self.blocks.bad_of(replica.id).iter();

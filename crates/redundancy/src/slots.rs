@@ -111,8 +111,8 @@ impl Slots {
         self.elsewhere & 1 << unit.0 != 0
     }
 
-    /// The members of which the group needs replicas that are known as bad ones: as their files are, these have another
-    /// stamp or length.
+    /// The members of which the group needs replicas that are no good ones of their blocks: these have another stamp or length,
+    /// or are still written.
     pub(crate) fn lent(&self) -> impl Iterator<Item = BlockRef> {
         let members = self.members().filter(|(unit, _)| self.otherwise & 1 << unit.0 != 0);
         members.map(|(_, member)| member.block())
@@ -162,8 +162,10 @@ impl Cluster {
 
     /// Whether what is at a place of a block that is known otherwise is that replica of it.
     fn is_there_as(&self, place: &Place, replica: &BlockRef) -> bool {
-        let mark = self.blocks.mark(place.storage, replica.id);
-        mark.is_some_and(|bad| bad.block == *replica)
+        let mark = self.blocks.mark(place.storage, replica.id).map(|bad| bad.block);
+        // Of one that is still written, whatever was told of it may be good.
+        let told = || self.blocks.construction(replica.id)?.reported_block(place);
+        mark.or_else(told) == Some(*replica)
     }
 
     /// The places of a replica with that stamp and length that can be read, whatever its block should be.

@@ -66,7 +66,7 @@ pub(crate) struct Groups {
     dropping: BTreeMap<BlockId, BlockId>,
     /// The group of each such member.
     dropped: BTreeMap<BlockId, BlockId>,
-    /// Replicas that groups which end need, and that are bad ones of their blocks, with these groups.
+    /// Replicas that groups which end need, and that are no good ones of their blocks, with these groups.
     lent: BTreeSet<(BlockRef, BlockId)>,
     /// Until when blocks are to be in no other attempt, on the monotonic clock.
     resting: BTreeMap<BlockId, u64>,
@@ -248,16 +248,23 @@ impl Groups {
         self.dropped.get(&member).copied()
     }
 
-    /// A group that ends needs these replicas, which are bad ones of their blocks, and no others.
+    /// A group that ends needs these replicas, which are no good ones of their blocks, and no others.
     pub(crate) fn note_lent(&mut self, handle: BlockId, replicas: impl Iterator<Item = BlockRef>) {
         self.lent.retain(|(_, of)| *of != handle);
         self.lent.extend(replicas.map(|replica| (replica, handle)));
     }
 
-    /// Whether a group needs a replica that is a bad one of its block.
+    /// Whether a group needs a replica that is no good one of its block.
     pub(crate) fn is_lent(&self, replica: &BlockRef) -> bool {
         let mut from = self.lent.range((*replica, BlockId(i64::MIN))..);
         from.next().is_some_and(|(first, _)| first == replica)
+    }
+
+    /// Whether a group needs some replica of a block that is none of the good ones of that.
+    pub(crate) fn is_any_lent(&self, id: BlockId) -> bool {
+        let first = BlockRef { id, gs: GenerationStamp(0), len: 0 };
+        let mut from = self.lent.range((first, BlockId(i64::MIN))..);
+        from.next().is_some_and(|(of, _)| of.id == id)
     }
 
     /// A group is no more, or has no surplus: nothing need be known of its members, as far as these are known.

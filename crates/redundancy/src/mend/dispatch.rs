@@ -65,7 +65,11 @@ impl Cluster {
         self.work.forget_reads(handle);
         let mut commands = Vec::new();
         if let Some(mut outbox) = self.work.take_outbox(handle) {
-            let recoveries = std::mem::take(&mut outbox.recoveries);
+            // Recovery would give another stamp to what a group needs as it is.
+            let (held, recoveries): (Vec<_>, Vec<_>) = std::mem::take(&mut outbox.recoveries)
+                .into_iter()
+                .partition(|recovery| self.groups.is_any_lent(recovery.block.id));
+            outbox.recoveries = held;
             if !recoveries.is_empty() {
                 commands.push(Command::Recover(recoveries));
             }

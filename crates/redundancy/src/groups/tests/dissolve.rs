@@ -125,3 +125,29 @@ fn the_replica_that_a_group_needs_is_no_bad_one_before_that_has_ended() {
     let told = deletions(&world.run(60_000, &[1]));
     assert_eq!(told.iter().filter(|told| is_it(told)).count(), 1);
 }
+
+#[test]
+fn a_member_that_its_file_still_writes_is_read_as_it_was_encoded_and_not_recovered_before() {
+    let mut world = taken_over();
+    world.deleted(5, world.good(member(0), 0));
+    world.deleted(6, world.good(member(0), 0));
+    world.deleted(0, encoded_otherwise(&world));
+    let facts = replicated(3, 0, BlockState::UnderConstruction);
+    world.blocks.0.insert(member(0), facts);
+    world.received(0, encoded_otherwise(&world));
+    world.cluster.block_changed(&world.blocks, HANDLE);
+    die(&mut world, 3);
+    let of_second = world.blocks.0[&member(1)];
+    assert!(world.cluster.is_decodable(&world.blocks, member(1), &of_second));
+    let new_gs = GenerationStamp(1003);
+    let recovered = BlockFacts { state: BlockState::UnderRecovery, ..facts };
+    world.blocks.0.insert(member(0), recovered);
+    world.cluster.start_block_recovery(member(0), &recovered, new_gs, world.now);
+    let is_told = |world: &mut World| {
+        let told = world.run(6000, &[1, 3]);
+        told.values().flatten().any(|command| matches!(command, Command::Recover(_)))
+    };
+    assert!(!is_told(&mut world), "it would have another stamp");
+    end(&mut world);
+    assert!(is_told(&mut world));
+}
