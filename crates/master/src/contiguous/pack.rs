@@ -190,6 +190,7 @@ enum Next {
     Abandon(&'static str),
     Pack,
     Read,
+    Empty,
     End,
 }
 
@@ -233,6 +234,11 @@ pub async fn go_on(
                 let blocks = contents::take(op, id).await?;
                 news.extend(blocks.map(|blocks| PackNews::TakenOver(id, blocks)));
             }
+            Next::Empty => {
+                if repack::begin(op, id).await? {
+                    news.push(PackNews::Emptying(id));
+                }
+            }
             Next::End => match op.submit(Submission::own(EndPack { container: id })).await? {
                 Outcome::Done => news.push(PackNews::Ended(id)),
                 Outcome::GroupRefused(_) => {}
@@ -261,10 +267,7 @@ fn next(
             if query::attempt_of(look.store, of.id)?.is_some() {
                 return Ok(Next::Nothing);
             }
-            let since_ms = query::waiting_since(look.store, of.id)?.unwrap_or(0);
-            let has_waited = look.now.elapsed_ms >= since_ms.saturating_add(LONELY_MS)
-                && !look.cluster.is_packing()
-                && !query::group_pauses(look.store)?.form;
+            let has_waited = has_waited(look, of.id)?;
             match look.cluster.readable_places(of.id).is_empty() {
                 true => Next::Abandon("it is lost"),
                 false if has_waited => Next::Abandon("there are no others to be in a group with"),
@@ -283,10 +286,29 @@ fn next(
         ContainerState::Packed | ContainerState::Emptying { .. } => {
             match container::is_empty(look.store, of.id)? && has_moved_safely(look, of)? {
                 true => Next::End,
+                // Nothing keeps it safe but copies, and what is packed in it keeps its own.
+                false if is_alone(look, of)? => Next::Empty,
                 false => Next::Nothing,
             }
         }
     })
+}
+
+/// Whether a container waits for a group for so long that there are no others to be in one with.
+fn has_waited(look: &Look<'_>, id: BlockId) -> cairn_namespace::Result<bool> {
+    let since_ms = query::waiting_since(look.store, id)?.unwrap_or(0);
+    Ok(look.now.elapsed_ms >= since_ms.saturating_add(LONELY_MS)
+        && !look.cluster.is_packing()
+        && !query::group_pauses(look.store)?.form)
+}
+
+/// Whether a container in which blocks are packed has lost its group and finds no other, and is not being emptied.
+fn is_alone(look: &Look<'_>, of: &Container) -> cairn_namespace::Result<bool> {
+    let is_emptied = of.state == ContainerState::Emptying { next: None };
+    Ok(!is_emptied
+        && !is_grouped(look.store, of.id)?
+        && query::attempt_of(look.store, of.id)?.is_none()
+        && has_waited(look, of.id)?)
 }
 
 /// Whether the containers that have got blocks of this one keep them safe, as far as there are still blocks in those.
