@@ -60,8 +60,9 @@ async fn report_bad(node: Arc<Node>, id: BlockId, error: DataNodeError) {
 
 async fn tell(node: Arc<Node>) {
     loop {
-        for done in node.dataset.left_memory().await {
-            node.report_received(&done, None);
+        match node.dataset.left_memory().await {
+            Ok(left) => left.iter().for_each(|done| node.report_received(done, None)),
+            Err(error) => tracing::warn!(%error, "cannot tell what has left memory"),
         }
     }
 }

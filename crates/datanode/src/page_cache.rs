@@ -8,6 +8,7 @@
 use crate::config::{DataNodeConfig, Durability};
 use crate::sys;
 use cairn_net::file_read;
+use cairn_process::disk_work::quick;
 use cairn_wire::proto::hdfs::CachingStrategyProto;
 use rustix::fs::Advice;
 use std::fs::File;
@@ -154,7 +155,8 @@ impl Reading<'_> {
     fn forget(&mut self, file: &File, to: u64) {
         let len = to.saturating_sub(self.kept_from);
         if self.drops && len > 0 {
-            sys::advise(file, self.kept_from, len, Advice::DontNeed);
+            // What is not on the disk yet is written first.
+            quick(|| sys::advise(file, self.kept_from, len, Advice::DontNeed));
             self.cache.dropped_behind_reads.fetch_add(len, Ordering::Relaxed);
         }
         self.kept_from = to;

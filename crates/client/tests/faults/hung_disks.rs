@@ -191,6 +191,70 @@ fn a_disk_that_hangs_leaves_threads_to_others() {
     in_time.expect("others go on");
 }
 
+/// What one of many clients does with a file of its own.
+async fn one_file(fs: FileSystem, path: String) -> Result<()> {
+    // Its last chunk is short, and is read before the append.
+    let mut file = Written { path, data: vec![7; 700] };
+    let mut writer = fs.create(&file.path, &Code::Replicated(1).options()).await?;
+    writer.write(&file.data).await?;
+    writer.close().await?;
+    read(fs.clone(), file.clone()).await?;
+    let mut writer = fs.append(&file.path).await?;
+    writer.write(&[8; 700]).await?;
+    writer.close().await?;
+    file.data.extend([8; 700]);
+    read(fs.clone(), file.clone()).await?;
+    fs.delete(&file.path, false).await?;
+    Ok(())
+}
+
+/// Whatever the disks are at when they hang, somebody is left who does the work that has nothing to do with them.
+#[test]
+fn disks_that_hang_at_any_step_leave_a_worker_to_others() {
+    const DISKS: usize = 3;
+    if !may_mount() {
+        return;
+    }
+    // Of two workers one may wait for a disk.
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let mut cluster = runtime.block_on(Cluster::start_with_volumes(0, 1, DISKS));
+    let disks: Vec<BadDisk> = cluster.folders(0).iter().map(|at| BadDisk::mount(at)).collect();
+    runtime.block_on(cluster.add_with(|config| {
+        config.kept_replicas = 0;
+        config.scan_period = Duration::from_millis(1);
+    }));
+    for count in 0..40 {
+        disks.iter().for_each(|disk| disk.hangs_after(count));
+        let mut clients = JoinSet::new();
+        for number in 0..2 * DISKS {
+            let work = one_file(cluster.fs.clone(), format!("/{count}-{number}"));
+            clients.spawn_on(work, runtime.handle());
+        }
+        // No task: it is to be told of those.
+        let begun = Instant::now();
+        while !disks.iter().all(BadDisk::is_waited_for) {
+            assert!(begun.elapsed() < PATIENCE, "{count}: nobody wants anything of them");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (done, is_done) = std::sync::mpsc::channel();
+        for _ in 0..8 {
+            let done = done.clone();
+            runtime.spawn(async move { done.send(()).unwrap() });
+            let told = is_done.recv_timeout(PATIENCE / 4);
+            if told.is_err() {
+                disks.iter().for_each(BadDisk::is_mended);
+                panic!("after {count} operations nobody is left");
+            }
+        }
+        disks.iter().for_each(BadDisk::is_mended);
+        while let Some(done) = runtime.block_on(clients.join_next()) {
+            // The only DataNode has told of no room while none of its disks answered: a write may have failed.
+            let _ = done.unwrap();
+        }
+    }
+}
+
 /// `dfs.datanode.disk.check.timeout`: a disk that never answers again is a failed one, and all it had is copied.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_disk_that_hangs_for_too_long_has_failed() {

@@ -106,9 +106,21 @@ impl BadDisk {
         self.state.state.lock().unwrap().broken = Some(how);
     }
 
+    /// Does so much more of what it is asked for, then hangs.
+    pub fn hangs_after(&self, count: u32) {
+        self.state.state.lock().unwrap().until_it_hangs = Some(count);
+    }
+
+    /// Whether it hangs, and somebody waits for it.
+    pub fn is_waited_for(&self) -> bool {
+        self.state.state.lock().unwrap().is_waited_for
+    }
+
     /// From now on the disk does all again, also what it was asked for meanwhile.
     pub fn is_mended(&self) {
-        self.state.state.lock().unwrap().broken = None;
+        let mut state = self.state.state.lock().unwrap();
+        (state.broken, state.until_it_hangs, state.is_waited_for) = (None, None, false);
+        drop(state);
         self.state.mended.notify_all();
     }
 }
@@ -141,6 +153,8 @@ struct State {
     nodes: HashMap<u64, Node>,
     last: u64,
     broken: Option<Broken>,
+    until_it_hangs: Option<u32>,
+    is_waited_for: bool,
 }
 
 type Errno = libc::c_int;
@@ -226,8 +240,17 @@ struct Disk(Arc<Shared>);
 impl Disk {
     /// The state, unless the disk does not do `what` any more.
     fn work(&self, what: &[Broken]) -> Result<MutexGuard<'_, State>, Errno> {
-        let state = self.0.state.lock().unwrap();
-        let hangs = |state: &mut State| state.broken == Some(Broken::Hangs);
+        let mut state = self.0.state.lock().unwrap();
+        match &mut state.until_it_hangs {
+            Some(0) => state.broken = Some(Broken::Hangs),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        let hangs = |state: &mut State| {
+            let hangs = state.broken == Some(Broken::Hangs);
+            state.is_waited_for |= hangs;
+            hangs
+        };
         let state = self.0.mended.wait_while(state, hangs).unwrap();
         match state.broken {
             Some(broken) if broken == Broken::All || what.contains(&broken) => Err(libc::EIO),

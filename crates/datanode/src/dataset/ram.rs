@@ -15,6 +15,7 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::LockedMemory;
 use crate::volume::{ReplicaFiles, Volume};
+use cairn_process::disk_work::may_wait;
 use cairn_process::held::held;
 use cairn_replica::{Replica, ReplicaState, Ticket};
 use cairn_stripe::BlockId;
@@ -233,11 +234,13 @@ impl Dataset {
         if !self.lock().get(&id).is_some_and(is_in_memory) {
             return;
         }
-        let _turn = self.turns.take_blocking(id);
-        let has_vanished = self.placed(id).is_some_and(|found| vanished(&found));
-        if has_vanished && self.serve_saved(id, is_in_memory).is_some() {
-            tracing::warn!(block = %id, "a replica has vanished from memory: its saved copy is served");
-        }
+        may_wait(|| {
+            let _turn = self.turns.take_blocking(id);
+            let has_vanished = self.placed(id).is_some_and(|found| vanished(&found));
+            if has_vanished && self.serve_saved(id, is_in_memory).is_some() {
+                tracing::warn!(block = %id, "a replica has vanished from memory: its saved copy is served");
+            }
+        });
     }
 
     /// A client reads a replica, which may be in memory.
@@ -320,14 +323,17 @@ impl Dataset {
     }
 
     /// Waits until replicas are served from disks that were in memory, and tells which.
-    pub(crate) async fn left_memory(&self) -> Vec<Finalized> {
+    pub(crate) async fn left_memory(self: &Arc<Self>) -> Result<Vec<Finalized>> {
         self.ram.has_moved.notified().await;
         let moved = {
             let mut moved = held(&self.ram.moved);
             std::mem::take(&mut *moved)
         };
+        let dataset = self.clone();
         // Those that are deleted by now need no report.
-        moved.into_iter().filter_map(|id| self.summary(id).ok()).collect()
+        let told =
+            move || Ok(moved.into_iter().filter_map(|id| dataset.summary(id).ok()).collect());
+        blocking(told).await
     }
 }
 

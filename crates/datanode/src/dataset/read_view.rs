@@ -114,9 +114,7 @@ impl ReadView {
             return Ok(());
         }
         let at = meta_file::HEADER_LEN as u64 + from / chunk * kind.len() as u64;
-        let waits = |read: &mut dyn FnMut() -> io::Result<()>| self.volume.waits(read);
-        let read = || file_read::read_exact_at_by(&self.meta, out, at, waits);
-        self.volume.timed(DiskWork::Read, read).at(&self.files.meta)?;
+        self.read_exact_at(&self.meta, at, out).at(&self.files.meta)?;
         if let (Some(crc), true) = (self.last_crc, to == self.end && !to.is_multiple_of(chunk)) {
             let start = out.len() - kind.len();
             out[start..].copy_from_slice(&crc.to_be_bytes());
@@ -141,8 +139,14 @@ impl ReadView {
 
     /// Reads data bytes at `offset`.
     pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        let read = || self.data.read_exact_at(out, offset);
-        self.volume.timed(DiskWork::Read, read).at(&self.files.data)
+        self.read_exact_at(&self.data, offset, out).at(&self.files.data)
+    }
+
+    /// Fills `out` from one of the files. What waits for the disk holds up no other task.
+    fn read_exact_at(&self, file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let waits = |read: &mut dyn FnMut() -> io::Result<()>| self.volume.waits(read);
+        let read = || file_read::read_exact_at_by(file, out, offset, waits);
+        self.volume.timed(DiskWork::Read, read)
     }
 
     /// Fails if the files of a finalized replica have other lengths than its bytes and CRCs take.
@@ -152,7 +156,7 @@ impl ReadView {
         let want = [self.end, meta_file::HEADER_LEN as u64 + crcs];
         let files = [(&*self.data, &self.files.data), (&self.meta, &self.files.meta)];
         for ((file, path), want) in files.into_iter().zip(want) {
-            let len = file.metadata().at(path)?.len();
+            let len = self.len_of(file).at(path)?;
             if len != want {
                 let what = format!("{} has {len} bytes instead of {want}", path.display());
                 return Err(DataNodeError::Checksum(what));
@@ -161,9 +165,13 @@ impl ReadView {
         Ok(())
     }
 
+    fn len_of(&self, file: &File) -> io::Result<u64> {
+        self.volume.quick(|| file.metadata()).map(|meta| meta.len())
+    }
+
     /// CRCs in the file.
     pub(crate) fn crc_count(&self) -> Result<u64> {
-        let len = self.meta.metadata().at(&self.files.meta)?.len();
+        let len = self.len_of(&self.meta).at(&self.files.meta)?;
         let crcs = len.saturating_sub(meta_file::HEADER_LEN as u64);
         Ok(crcs.checked_div(self.checksum.kind.len() as u64).unwrap_or(0))
     }
@@ -172,8 +180,7 @@ impl ReadView {
     pub(crate) fn sums(&self, at: u64, len: usize) -> Result<Vec<u8>> {
         let mut out = vec![0; len];
         let at = meta_file::HEADER_LEN as u64 + at;
-        let read = || self.meta.read_exact_at(&mut out, at);
-        self.volume.timed(DiskWork::Read, read).at(&self.files.meta)?;
+        self.read_exact_at(&self.meta, at, &mut out).at(&self.files.meta)?;
         Ok(out)
     }
 

@@ -64,25 +64,24 @@ impl Dataset {
             let (gs, end, volume) = (replica.gs(), replica.on_disk_len(), entry.volume.clone());
             (files, gs, end, visible, entry.last_crc, is_finalized, volume)
         };
-        let (data, meta, checksum) = volume.quick(|| -> Result<_> {
+        volume.clone().quick(|| {
             let open = |path: &Path| volume.timed(DiskWork::Metadata, || File::open(path).at(path));
             let (data, meta) = (Arc::new(open(&files.data)?), open(&files.meta)?);
             let checksum = read_header(&meta, &files)?;
-            Ok((data, meta, checksum))
-        })?;
-        let mut view = ReadView {
-            data,
-            meta,
-            checksum,
-            gs,
-            end,
-            visible,
-            last_crc,
-            is_finalized,
-            volume,
-            files,
-        };
-        view.keep_last_crc()?;
-        Ok(view)
+            let mut view = ReadView {
+                data,
+                meta,
+                checksum,
+                gs,
+                end,
+                visible,
+                last_crc,
+                is_finalized,
+                volume,
+                files,
+            };
+            view.keep_last_crc()?;
+            Ok(view)
+        })
     }
 }

@@ -12,6 +12,7 @@ use crate::budget::Budget;
 use crate::error::{Context, DataNodeError, Result};
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc;
+use cairn_process::disk_work::quick;
 use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::fs::{self, File};
@@ -133,7 +134,8 @@ impl Dataset {
         let number = COPIES.fetch_add(1, Ordering::Relaxed);
         let tmp = target.pool()?.tmp.join(format!("move-{number}-{}", origin.id));
         let copy = Unfinished(ReplicaFiles { data: tmp.with_extension("blk"), meta: tmp });
-        let data = Arc::new(File::create(&copy.0.data).at(&copy.0.data)?);
+        let data = target.quick(|| File::create(&copy.0.data)).at(&copy.0.data)?;
+        let data = Arc::new(data);
         let step = STEP.next_multiple_of(view.checksum.chunk_len as u64);
         let mut at = 0;
         while at < origin.len {
@@ -299,9 +301,11 @@ struct Unfinished(ReplicaFiles);
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // What was moved away is not there any more.
-        let _ = fs::remove_file(&self.0.data);
-        let _ = fs::remove_file(&self.0.meta);
+        quick(|| {
+            // What was moved away is not there any more.
+            let _ = fs::remove_file(&self.0.data);
+            let _ = fs::remove_file(&self.0.meta);
+        });
     }
 }
 

@@ -6,6 +6,7 @@ use crate::error::{DataNodeError, Result};
 use crate::volume::latency::Sampling;
 use crate::volume::layout::{NodeVersion, PoolVersion};
 use crate::volume::{Volume, scan};
+use cairn_process::disk_work::may_wait;
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -111,7 +112,7 @@ impl Dataset {
     /// Stops the writers to a volume and forgets its replicas; returns those that can be read nowhere else here.
     fn forget_replicas(&self, volume: &Volume) -> Vec<(BlockId, GenerationStamp)> {
         if volume.is_ram() {
-            self.serve_all_saved(volume);
+            may_wait(|| self.serve_all_saved(volume));
         }
         let mut forgotten = Vec::new();
         self.lock().retain(|id, entry| {

@@ -124,7 +124,8 @@ impl ReplicaWriter {
             checksum,
         };
         let header = MetaHeader::new(checksum.kind.id().into(), checksum.chunk_len as u32)?;
-        writer.meta.write_all_at(&header.encode(), 0).at(&writer.opening.files.meta)?;
+        let write = || writer.meta.write_all_at(&header.encode(), 0);
+        writer.opening.volume.quick(write).at(&writer.opening.files.meta)?;
         writer.count_used(HEADER_LEN as u64);
         Ok(writer)
     }
@@ -133,13 +134,11 @@ impl ReplicaWriter {
     pub(super) fn reopen(dataset: Arc<Dataset>, opening: Opening) -> Result<ReplicaWriter> {
         let open = |path: &Path| File::options().read(true).write(true).open(path).at(path);
         let opened = opening.volume.quick(|| {
-            open(&opening.files.data).and_then(|data| Ok((data, open(&opening.files.meta)?)))
-        });
-        let header = opened.and_then(|(data, meta)| {
+            let (data, meta) = (open(&opening.files.data)?, open(&opening.files.meta)?);
             let checksum = super::read_view::header_to_change(&meta, &opening.files)?;
             Ok((data, meta, checksum))
         });
-        let (data, meta, checksum) = match header {
+        let (data, meta, checksum) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 dataset.leave(&opening);
@@ -159,7 +158,7 @@ impl ReplicaWriter {
             opening,
             checksum,
         };
-        writer.load_tail(len)?;
+        writer.opening.volume.clone().quick(|| writer.load_tail(len))?;
         Ok(writer)
     }
 
@@ -264,7 +263,8 @@ impl ReplicaWriter {
         self.room = room;
         if let Err(error) = written {
             // What a full disk took of it is there until the replica is cut or deleted.
-            self.count_used(files.size().saturating_sub(old_size));
+            let size = self.opening.volume.quick(|| files.size());
+            self.count_used(size.saturating_sub(old_size));
             return Err(error);
         }
         let len = self.tail.len() + fresh.len() as u64;

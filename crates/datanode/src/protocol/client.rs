@@ -105,7 +105,7 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
         )),
         "getVolumeReport" => respond(&volume_report(node).await?),
         "deleteBlockPool" => {
-            delete_block_pool(node, &call.decode()?)?;
+            delete_block_pool(node, call.decode()?).await?;
             respond(&DeleteBlockPoolResponseProto {})
         }
         "shutdownDatanode" => {
@@ -179,9 +179,9 @@ async fn volume_report(node: &Arc<Node>) -> Result<GetVolumeReportResponseProto,
 /// other pools have left.
 ///
 /// Source: Hadoop 3.5.0 `DataNode#deleteBlockPool`.
-fn delete_block_pool(
+async fn delete_block_pool(
     node: &Node,
-    request: &DeleteBlockPoolRequestProto,
+    request: DeleteBlockPoolRequestProto,
 ) -> Result<(), RemoteException> {
     if node.dataset.pool_id() == Some(&request.block_pool) {
         return Err(RemoteException::io(
@@ -189,9 +189,11 @@ fn delete_block_pool(
         ));
     }
     let volumes = node.dataset.volumes();
-    let healthy = volumes.iter().filter(|volume| !volume.is_failed());
-    let found: Result<Vec<bool>, _> = healthy.map(|v| v.has_pool(&request.block_pool)).collect();
-    match found?.contains(&true) {
+    let found = blocking(move || {
+        let healthy = volumes.iter().filter(|volume| !volume.is_failed());
+        healthy.map(|volume| volume.has_pool(&request.block_pool)).collect::<Result<Vec<_>, _>>()
+    });
+    match found.await?.contains(&true) {
         false => Ok(()),
         true => Err(RemoteException::new(
             class::UNSUPPORTED_OPERATION,
