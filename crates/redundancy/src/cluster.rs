@@ -24,7 +24,7 @@ use crate::report::ongoing::Reports;
 use crate::safe_mode::SafeMode;
 use crate::scrub::walk::Scrubs;
 use crate::slow::reports::SlowReports;
-use crate::standby::kept::Pending;
+use crate::standby::pending::Pending;
 use crate::work::Work;
 use crate::work::rounds::Rounds;
 use crate::work::walks::Walks;

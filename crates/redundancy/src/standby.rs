@@ -32,6 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 mod index;
 pub mod kept;
+pub mod pending;
 mod replicas;
 
 /// Replicas of a storage. What has more is forgotten, and asked for in full.
