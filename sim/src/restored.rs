@@ -1,4 +1,4 @@
-//! When all is quiet and whole, the NameNode is restored from a backup of some time ago, with a DataNode gone for good. Whatever
+//! When all is quiet and whole, the NameNode is restored from a backup of some time ago, with DataNodes gone for good. Whatever
 //! files had then, and was neither deleted nor changed since, is read again, wherever it has gone meanwhile: into groups, or
 //! into containers.
 //!
@@ -9,6 +9,7 @@ use crate::model::Restored;
 use crate::world::{Event, World};
 use cairn_namespace::{BlockState, InodeId};
 use cairn_redundancy::BlockRef;
+use cairn_stripe::UnitIndex;
 
 /// How long DataNodes have to tell what they have, and the NameNode to take it over.
 const PATIENCE_MS: u64 = 300_000;
@@ -27,7 +28,7 @@ impl World<'_> {
     /// Restores the NameNode, if there is a backup. Returns whether there was one.
     pub(crate) fn restore(&mut self) -> bool {
         let Some(expected) = self.expected() else { return false };
-        let lost = self.lose_a_node();
+        let lost = self.lose_nodes();
         self.note(|| format!("the NameNode is restored, with {lost:?} gone"));
         let mut left = Vec::new();
         for (block, bytes) in expected {
@@ -65,8 +66,9 @@ impl World<'_> {
         Some(expected)
     }
 
-    /// A DataNode is gone for good, if there are more than any group needs, and none has lost more than it bears.
-    fn lose_a_node(&mut self) -> Option<usize> {
+    /// DataNodes are gone for good, if there are more than any group needs, and none has lost more than it bears: one, or as
+    /// many as any group bears, and then those that have the parities of one group first, or others.
+    fn lose_nodes(&mut self) -> Vec<usize> {
         let is_hurt = self.model.blocks.values().any(|block| !block.exposed.is_empty());
         let is_able = |node: &usize| {
             let node = &self.nodes[*node];
@@ -74,15 +76,37 @@ impl World<'_> {
                 && node.intent == Intent::Serve
                 && self.answers(node.number)
         };
-        let able: Vec<usize> = (0..self.nodes.len()).filter(is_able).collect();
-        if is_hurt || able.len() <= self.name_node.widest().max(5) {
-            return None;
+        let mut able: Vec<usize> = (0..self.nodes.len()).filter(is_able).collect();
+        let spare = able.len().saturating_sub(self.name_node.widest().max(5));
+        if is_hurt || spare == 0 {
+            return Vec::new();
         }
-        let lost = able[self.looks.index(able.len())];
-        let node = &mut self.nodes[lost];
-        node.crash(false, &mut self.looks);
-        node.is_gone = true;
-        Some(lost)
+        // What happens to the first of them is as it was before there were others.
+        let mut dice = self.looks.clone();
+        let first = able[self.looks.index(able.len())];
+        let groups = self.name_node.all_groups();
+        let bears = groups.iter().map(|group| usize::from(group.m)).min().unwrap_or(1);
+        let count = if dice.one_in(2) { 1 } else { bears.min(spare) };
+        let mut lost = vec![first];
+        let group = dice.pick(&groups).filter(|group| count == usize::from(group.m));
+        if let Some(group) = group.filter(|_| count > 1 && dice.one_in(2)) {
+            let has_parity = |node: &usize| {
+                let mut parities = (group.k..group.k + group.m).map(UnitIndex);
+                parities.any(|unit| self.nodes[*node].holds(group.handle.internal(unit), group.gs))
+            };
+            lost = able.iter().copied().filter(has_parity).take(count).collect();
+            self.count("nodes of all parities lost");
+        }
+        able.retain(|node| !lost.contains(node));
+        while lost.len() < count {
+            lost.push(able.swap_remove(dice.index(able.len())));
+        }
+        for node in &lost {
+            let node = &mut self.nodes[*node];
+            node.crash(false, &mut self.looks);
+            node.is_gone = true;
+        }
+        lost
     }
 
     /// A block from whoever has it, or can have it.

@@ -2,7 +2,7 @@
 //! DataNodes do not wait for it.
 
 use crate::cluster::{Cluster, PATIENCE};
-use crate::code::{BLOCK, Code};
+use crate::code::{BLOCK, Code, is_full};
 use crate::mounts::{BadDisk, Broken, may_mount};
 use crate::readers::Dice;
 use crate::truth::{self, Written};
@@ -224,7 +224,8 @@ fn disks_that_hang_at_any_step_leave_a_worker_to_others() {
         config.kept_replicas = 0;
         config.scan_period = Duration::from_millis(1);
     }));
-    for count in 0..40 {
+    let last = if is_full() { 80 } else { 20 };
+    for count in 0..last {
         disks.iter().for_each(|disk| disk.hangs_after(count));
         let mut clients = JoinSet::new();
         for number in 0..2 * DISKS {
