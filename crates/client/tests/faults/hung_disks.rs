@@ -42,15 +42,17 @@ async fn is_on(cluster: &Cluster, file: &Written, folder: &Path) -> bool {
     }
 }
 
-/// Files of one replica, `count` at least that have it elsewhere and as many that have it in `folder`.
+/// Files of one replica, `count` at least that have it elsewhere and as many that have it in `folder`, where `disk` is. The
+/// disk with more room gets most, and what this machine's has is not known: the other one has all or none.
 async fn files_on_both(
     cluster: &Cluster,
     dice: &mut Dice,
-    folder: &Path,
+    (folder, disk): (&Path, &BadDisk),
     count: usize,
 ) -> (Vec<Written>, Vec<Written>) {
     let (mut elsewhere, mut there) = (Vec::new(), Vec::new());
     while elsewhere.len() < count || there.len() < count {
+        disk.is_full(elsewhere.len() < count);
         let path = format!("/f{}", elsewhere.len() + there.len());
         let data = dice.bytes(BLOCK as usize);
         let file = cluster.write(&Code::Replicated(1), &path, data).await;
@@ -73,7 +75,7 @@ async fn one_hangs(durability: Durability) {
         config.kept_replicas = 0;
     };
     cluster.add_with(configure).await;
-    let (mut good, mut hung) = files_on_both(&cluster, &mut dice, &folder, 12).await;
+    let (mut good, mut hung) = files_on_both(&cluster, &mut dice, (&folder, &disk), 12).await;
 
     disk.breaks(Broken::Hangs);
     let begun = Instant::now();
@@ -142,7 +144,7 @@ async fn more_than_threads_want_it() {
     let folder = cluster.folders(0).remove(1);
     let disk = BadDisk::mount(&folder);
     cluster.add_with(|config| config.kept_replicas = 0).await;
-    let (mut good, hung) = files_on_both(&cluster, &mut dice, &folder, 4).await;
+    let (mut good, hung) = files_on_both(&cluster, &mut dice, (&folder, &disk), 4).await;
 
     disk.breaks(Broken::Hangs);
     let mut waiting = JoinSet::new();

@@ -106,6 +106,11 @@ impl BadDisk {
         self.state.state.lock().unwrap().broken = Some(how);
     }
 
+    /// Says from now on that it has no room, or has all.
+    pub fn is_full(&self, is_full: bool) {
+        self.state.state.lock().unwrap().is_full = is_full;
+    }
+
     /// Does so much more of what it is asked for, then hangs.
     pub fn hangs_after(&self, count: u32) {
         self.state.state.lock().unwrap().until_it_hangs = Some(count);
@@ -155,6 +160,7 @@ struct State {
     broken: Option<Broken>,
     until_it_hangs: Option<u32>,
     is_waited_for: bool,
+    is_full: bool,
 }
 
 type Errno = libc::c_int;
@@ -457,7 +463,10 @@ impl Filesystem for Disk {
     fn statfs(&mut self, _: &Request<'_>, _ino: u64, reply: ReplyStatfs) {
         let blocks = BYTES / u64::from(BLOCK);
         match self.work(&[]) {
-            Ok(_) => reply.statfs(blocks, blocks, blocks, 1000, 1000, BLOCK, 255, BLOCK),
+            Ok(state) => {
+                let free = if state.is_full { 0 } else { blocks };
+                reply.statfs(blocks, free, free, 1000, 1000, BLOCK, 255, BLOCK);
+            }
             Err(errno) => reply.error(errno),
         }
     }
