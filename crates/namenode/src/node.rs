@@ -159,6 +159,19 @@ impl NameNode {
         look(&self.cluster())
     }
 
+    /// Looks at the cluster alone, which knows where those blocks are, as far as it has been told.
+    pub fn see_blocks<R>(
+        &self,
+        blocks: impl FnOnce() -> Vec<BlockId>,
+        look: impl FnOnce(&Cluster) -> R,
+    ) -> R {
+        let mut cluster = self.cluster();
+        if cluster.is_taking_over() {
+            self.ns.read(|store| cluster.settle(&Lookup::new(store), &blocks()));
+        }
+        look(&cluster)
+    }
+
     /// Works on the cluster with the state of the namespace that it has been told of.
     pub fn with_cluster<R>(&self, work: impl FnOnce(&mut Cluster, &Lookup<'_>) -> R) -> R {
         let mut cluster = self.cluster();

@@ -255,7 +255,7 @@ fn what_was_acknowledged_outlives_leaders_that_are_killed() {
         made.iter().filter(|name| name.starts_with('f')).for_each(|name| three.check(name));
         println!("after {} ms every file was read back", begun.elapsed().as_millis());
         let logs = three.logs();
-        let knew_places = logs.matches("leaves_safe_mode=true").count();
+        let knew_places = logs.matches("is_enough=true").count();
         assert!(knew_places > round, "who came next knew no places: {logs}");
         if let Some(before) = killed.replace(leader) {
             assert_ne!(before, leader, "it has come back as a follower");

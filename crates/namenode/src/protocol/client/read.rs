@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use cairn_master::Submission;
-use cairn_master::facts::Lookup;
 use cairn_namespace::ops::set_times::TouchAccessTime;
 use cairn_namespace::query::{self, ContentSummary, FileBlocks, FileStatus, PathShown};
 use cairn_namespace::{Block, BlockState, Caller, InodeId};
@@ -51,12 +50,9 @@ fn with_locator_by<R>(
     let reader = Reader { host: &host, rack: rack.as_deref() };
     let now = node.now();
     let ns = &node.ns;
-    let mut cluster = node.cluster();
-    if cluster.is_taking_over() {
-        ns.read(|store| cluster.settle(&Lookup::new(store), &blocks()));
-    }
-    let cluster = &*cluster;
-    work(&Locator { cluster, block_pool, reader, now, after_failure, ns, told })
+    node.see_blocks(blocks, |cluster| {
+        work(&Locator { cluster, block_pool, reader, now, after_failure, ns, told })
+    })
 }
 
 /// The blocks of a file that are looked for.
