@@ -210,6 +210,8 @@ impl Cluster {
     pub fn check_invariants(&self) {
         self.blocks.check_invariants(|storage| self.storage(storage).reported);
         self.safe_mode.check_invariants();
+        let is_taking_over = self.safe_mode.is_taking_over();
+        assert_eq!(self.is_taking_over(), is_taking_over, "safe mode knows what is taken over");
         self.low.check_invariants();
         self.work.check_invariants();
         self.walks.check_invariants();

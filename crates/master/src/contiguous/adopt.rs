@@ -75,8 +75,12 @@ pub async fn take_over(
     if !is_restored {
         return Ok(false);
     }
+    // Who needs a group is not known before all is that was told another leader.
+    if op.look(|look| look.cluster.is_taking_over()) {
+        return Ok(true);
+    }
     // What was an attempt then may have become a group since.
-    if op.look(|look| look.cluster.safe_mode().holds_work()) {
+    if op.look(|look| look.cluster.safe_mode().is_on()) {
         abandon_failed(op).await?;
     }
     let Chosen { commands, alone, given_up, refused, goes_on } = op.look(choose)?;

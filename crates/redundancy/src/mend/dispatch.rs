@@ -48,6 +48,17 @@ struct Beat<'a> {
 type Dropped = Vec<(BlockId, Vec<(StorageHandle, UnitIndex)>)>;
 
 impl Cluster {
+    /// The recoveries that a node is to lead, but for those that would give another stamp to what a group needs as it is.
+    fn take_recoveries(&mut self, handle: NodeHandle) -> Option<Command> {
+        let mut outbox = self.work.take_outbox(handle)?;
+        let (held, due): (Vec<_>, Vec<_>) = std::mem::take(&mut outbox.recoveries)
+            .into_iter()
+            .partition(|recovery| self.groups.is_any_lent(recovery.block.id));
+        outbox.recoveries = held;
+        self.work.put_back(handle, outbox);
+        (!due.is_empty()).then_some(Command::Recover(due))
+    }
+
     /// The commands for a node's heartbeat.
     pub(crate) fn take_commands(
         &mut self,
@@ -59,20 +70,16 @@ impl Cluster {
             // Without the groups that parities tell of it may never end.
             let proves = self.take_questions(handle);
             let is_any = !proves.is_empty();
-            return is_any.then_some(Command::Prove(proves)).into_iter().collect();
+            let questions = is_any.then_some(Command::Prove(proves));
+            // What is still written is settled: who waits for that to be recovered does not wait for the rest.
+            let is_served = !self.safe_mode.is_on();
+            let recoveries = is_served.then(|| self.take_recoveries(handle)).flatten();
+            return questions.into_iter().chain(recoveries).collect();
         }
         let beat = Beat { lookup, worker: handle, now };
         self.work.forget_reads(handle);
-        let mut commands = Vec::new();
+        let mut commands: Vec<Command> = self.take_recoveries(handle).into_iter().collect();
         if let Some(mut outbox) = self.work.take_outbox(handle) {
-            // Recovery would give another stamp to what a group needs as it is.
-            let (held, recoveries): (Vec<_>, Vec<_>) = std::mem::take(&mut outbox.recoveries)
-                .into_iter()
-                .partition(|recovery| self.groups.is_any_lent(recovery.block.id));
-            outbox.recoveries = held;
-            if !recoveries.is_empty() {
-                commands.push(Command::Recover(recoveries));
-            }
             let mut dropped = Vec::new();
             let mut room = self.room(handle, &mut outbox);
             let Outbox { transfers, reconstructions, rebuilds, urgent, .. } = &mut outbox;

@@ -156,6 +156,25 @@ fn nothing_is_mended_before_all_is_taken_over() {
     assert_eq!(copies(&mut world, 1), 1);
 }
 
+/// Whoever waits for the lease of a dead writer does not wait for all blocks.
+#[test]
+fn what_is_still_written_is_recovered_before_all_is_taken_over() {
+    let mut world = begun(config(), 1, &[block(1)], true);
+    let open = block(9);
+    let facts = replicated(1, 100, BlockState::UnderConstruction);
+    world.blocks.0.insert(open, facts);
+    let storage = world.cluster.node(world.handle(0)).storages[0];
+    world.cluster.block_allocated(open, facts.gs, &[Some(storage)]);
+    let new_gs = GenerationStamp(facts.gs.0 + 1);
+    assert!(world.cluster.start_block_recovery(open, &facts, new_gs, world.now));
+    world.cluster.enter_safe_mode();
+    assert_eq!(asks(&mut world, 0).commands, []);
+    world.cluster.leave_safe_mode(false);
+    let commands = asks(&mut world, 0).commands;
+    assert!(matches!(commands[..], [Command::Recover(_)]), "{commands:?}");
+    assert!(world.cluster.is_taking_over());
+}
+
 /// A block that is opened again before its places are known has them as they were.
 #[test]
 fn a_block_that_is_opened_again_is_settled_by_what_it_was() {
